@@ -1,0 +1,46 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+/// The only truth about sets of shards: names of files, datasets and attributes, and the set.json
+/// beside them. data_tools write with it, ShardSet reads with it; data_tools/FORMAT.md is its page.
+namespace lockstep::data {
+
+inline constexpr const char* kFormatName = "lockstep-shards";
+inline constexpr std::int64_t kFormatVersion = 1;
+inline constexpr const char* kSetFile = "set.json";
+inline constexpr const char* kImages = "images";              ///< uint8 [N, H, W, 3]
+inline constexpr const char* kLabels = "labels";              ///< int32 [N]
+inline constexpr const char* kChecksums = "checksums";        ///< uint32 [N], CRC-32 of the sample
+inline constexpr const char* kClasses = "classes";            ///< UTF-8 strings
+inline constexpr const char* kSourcePaths = "source_paths";   ///< UTF-8 strings [N]
+
+struct ShardInfo {
+  std::string file;         ///< "00000.h5"
+  std::int64_t samples = 0;
+  std::string digest;       ///< XXH3-128 of the file, 32 hex digits
+};
+
+/// What set.json says.
+struct SetInfo {
+  std::string set_id;       ///< digest of contents and packing options, 32 hex digits
+  std::int64_t samples = 0;
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::vector<std::string> classes;
+  std::vector<std::int64_t> class_counts;
+  std::array<double, 3> mean{};  ///< per channel, values in [0, 1]
+  std::array<double, 3> std{};   ///< population standard deviation, values in [0, 1]
+  std::vector<ShardInfo> shards;
+};
+
+/// "00000.h5" for index 0.
+[[nodiscard]] std::string shard_file_name(std::int64_t index);
+[[nodiscard]] std::string to_json(const SetInfo& info);
+/// Throws Error naming `source` on anything missing, of the wrong type or inconsistent.
+[[nodiscard]] SetInfo set_info_from_json(const std::string& text, const std::string& source);
+
+}  // namespace lockstep::data

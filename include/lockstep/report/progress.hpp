@@ -1,0 +1,37 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace lockstep::report {
+
+enum class ProgressMode { kBar, kPlain, kOff };
+
+/// "auto" is kBar when stdout is a terminal, else kPlain. Throws UsageError on another word.
+[[nodiscard]] ProgressMode progress_mode(const std::string& option);
+
+/// Shows how far an epoch is: on a terminal a bar that redraws itself, elsewhere a plain line every
+/// `interval_s` seconds. Loss, learning rate, images/s and time left. Used on rank 0 alone.
+class Progress {
+ public:
+  Progress(ProgressMode mode, double interval_s);
+  void start(const std::string& title, std::int64_t total_updates);
+  void update(std::int64_t done_updates, std::int64_t images, double loss, double learning_rate);
+  /// Clears the bar so that a log line can follow.
+  void finish();
+
+ private:
+  ProgressMode mode_;
+  double interval_s_;
+  std::string title_;
+  std::int64_t total_ = 0;
+  bool drawn_ = false;
+  std::chrono::steady_clock::time_point begin_;
+  std::chrono::steady_clock::time_point last_;
+};
+
+/// "1:02:03" or "02:03".
+[[nodiscard]] std::string duration_text(double seconds);
+
+}  // namespace lockstep::report
