@@ -1,0 +1,87 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lockstep/comm/collectives.hpp"
+#include "lockstep/model/network.hpp"
+#include "lockstep/optim/optimizer.hpp"
+#include "lockstep/train/safetensors.hpp"
+
+namespace lockstep::train {
+
+/// What state.json holds: everything beside tensors and config that a later program needs.
+struct TrainingState {
+  std::int64_t epoch = 0;          ///< epochs done
+  std::int64_t update = 0;         ///< optimizer updates done
+  std::int64_t data_position = 0;  ///< samples of the running epoch already used; 0 between epochs
+  std::optional<double> best_score;  ///< of train.best_by, in its own unit; none before the first
+  std::int64_t best_epoch = 0;       ///< counted from 1; 0: none yet
+  std::vector<std::string> classes;
+  std::int64_t height = 0;  ///< pixels of the pictures the network was trained on
+  std::int64_t width = 0;
+  std::array<double, 3> mean{};  ///< normalisation, values in [0, 1]
+  std::array<double, 3> std{};
+  std::string train_set_id;
+  // Where it was made: equal bits are promised on equal ones only.
+  std::int64_t ranks = 1;
+  std::int64_t threads = 1;
+  std::string cpu_capability;
+};
+
+/// The folder runs/<name>/checkpoints. Used on rank 0 alone. One folder per save, built under a
+/// temporary name, synced, and renamed; MANIFEST.json, with the size and XXH3-128 of every file, is
+/// written last. `best` and `latest` are pointer files replaced by rename.
+class CheckpointStore {
+ public:
+  /// Creates the folder. keep_last newest, the best, and every multiple of keep_every epochs (0: no
+  /// such) are kept.
+  CheckpointStore(std::string folder, std::int64_t keep_last, std::int64_t keep_every);
+
+  /// Saves and moves `latest` (and `best` when `is_best`); then removes what is not kept. A failure
+  /// throws Error and leaves everything saved before as it was. Returns the new folder's name.
+  std::string save(const model::Network& network, const optim::Optimizer& optimizer,
+                   const TrainingState& state, const std::string& config_text, bool is_best);
+
+  [[nodiscard]] std::string path_of(const std::string& name) const { return folder_ + "/" + name; }
+
+ private:
+  void prune() const;
+
+  std::string folder_;
+  std::int64_t keep_last_;
+  std::int64_t keep_every_;
+};
+
+/// A checkpoint in memory.
+struct LoadedCheckpoint {
+  std::string folder;  ///< where it was found, pointers resolved
+  std::string config_text;
+  TrainingState state;
+  NamedTensors model;
+};
+
+/// Reads a checkpoint folder, or the one a pointer file (best, latest) names. Checks the manifest:
+/// every file, its size and digest. Throws Error naming the file that is missing or damaged.
+[[nodiscard]] LoadedCheckpoint load_checkpoint(const std::string& path);
+
+/// load_checkpoint on rank 0, the result on every rank (ranks need not see the file system).
+/// Collective; a failure is agreed.
+[[nodiscard]] LoadedCheckpoint load_checkpoint_everywhere(comm::Collectives& control,
+                                                          const std::string& path);
+
+/// Parameters and buffers by name, in the network's order.
+[[nodiscard]] NamedTensors state_of(const model::Network& network);
+
+/// Copies tensors into a network, converting dtype, strict: every name on both sides, equal shapes.
+/// Throws Error naming the first mismatches.
+void copy_state(model::Network& network, const NamedTensors& tensors);
+
+/// XXH3-128 over all parameters and buffers, the same on all ranks of a sound run.
+[[nodiscard]] std::string state_digest(const model::Network& network);
+
+}  // namespace lockstep::train

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "lockstep/comm/collectives.hpp"
+#include "lockstep/data/loader.hpp"
+#include "lockstep/model/network.hpp"
+#include "lockstep/report/metrics.hpp"
+
+namespace lockstep::train {
+
+/// Scores a network on samples of a set, exactly: every sample once, on any number of ranks, no
+/// padding. A sample's rank among the logits counts ties with lower class index as better, so that
+/// top-1 is the first maximum; a logit that is not a number is a wrong answer.
+class Evaluator {
+ public:
+  /// `set` and `control` must outlive the evaluator. `batch_size` is global. The loader options'
+  /// rank and size are taken from `control`; augmentation is off.
+  Evaluator(const data::ShardSet& set, std::vector<std::int64_t> ids, std::int64_t batch_size,
+            data::LoaderOptions options, comm::Collectives& control, c10::Device device);
+
+  /// Collective. Throws Error when the counted samples differ from the set's.
+  [[nodiscard]] report::Scores score(model::Network& network);
+
+ private:
+  std::int64_t samples_;
+  comm::Collectives& control_;
+  c10::Device device_;
+  data::Sampler sampler_;
+  std::unique_ptr<data::Loader> loader_;
+};
+
+}  // namespace lockstep::train

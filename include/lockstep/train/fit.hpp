@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "lockstep/base/config.hpp"
+#include "lockstep/base/fault.hpp"
+#include "lockstep/comm/collectives.hpp"
+#include "lockstep/comm/gradient_reducer.hpp"
+#include "lockstep/data/loader.hpp"
+#include "lockstep/data/sampler.hpp"
+#include "lockstep/model/network.hpp"
+#include "lockstep/optim/optimizer.hpp"
+#include "lockstep/optim/schedule.hpp"
+#include "lockstep/report/metrics.hpp"
+#include "lockstep/report/progress.hpp"
+#include "lockstep/report/run_log.hpp"
+#include "lockstep/train/checkpoint.hpp"
+#include "lockstep/train/evaluator.hpp"
+#include "lockstep/train/recorder.hpp"
+#include "lockstep/train/trainer.hpp"
+
+namespace lockstep::train {
+
+/// The parts of a run, joined by jobs/train.cpp. Pointers that may be null are null on all ranks
+/// (val) or on all but rank 0 (metrics, checkpoints).
+struct FitParts {
+  const RunConfig& config;
+  comm::Collectives& control;
+  report::RunLog& log;
+  const FaultPoint& fault;
+  const data::Sampler& sampler;
+  data::Loader& loader;
+  model::Network& network;
+  optim::Optimizer& optimizer;
+  comm::GradientReducer& reducer;
+  Trainer& trainer;
+  Evaluator* val;  ///< null: no validation
+  Recorder& recorder;
+  report::MetricsWriter* metrics;  ///< rank 0
+  CheckpointStore* checkpoints;    ///< rank 0
+  report::Progress progress;       ///< off on other ranks
+  optim::ScheduleOptions schedule;
+  TrainingState state;  ///< filled in for the first checkpoint
+};
+
+/// How training ended.
+struct FitResult {
+  TrainingState state;
+  std::string best_checkpoint;  ///< name of the folder, on all ranks; empty: none saved
+};
+
+/// Trains: epochs of updates, each epoch followed by validation, a metrics row and a checkpoint.
+[[nodiscard]] FitResult fit(FitParts& parts);
+
+}  // namespace lockstep::train

@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "job.hpp"
+#include "lockstep/base/build_info.hpp"
+#include "lockstep/base/check.hpp"
+#include "lockstep/base/cli.hpp"
+#include "lockstep/base/fault.hpp"
+#include "lockstep/comm/mpi_session.hpp"
+#include "lockstep/report/run_log.hpp"
+
+namespace {
+
+using namespace lockstep;
+
+void say_error(const std::string& message) { std::cerr << "lockstep: error: " << message << '\n'; }
+
+/// --help, --version and the like; true when there was such a request.
+bool answer(const CommandLine& command_line, bool speak) {
+  std::string text;
+  if (command_line.help) {
+    std::vector<std::string> lines;
+    for (const jobs::Job& job : jobs::job_table()) {
+      lines.push_back(job.verb + "  " + job.summary);
+    }
+    text = help_text(lines);
+  } else if (command_line.version) {
+    text = build_summary() + "\n";
+  } else if (command_line.list_options) {
+    for (const std::string& key : option_keys()) {
+      text += key + "\n";
+    }
+  } else if (command_line.print_config) {
+    text = print_config_text(command_line);
+  } else {
+    return false;
+  }
+  if (speak) {
+    std::cout << text << std::flush;
+  }
+  return true;
+}
+
+void run(const std::vector<std::string>& args, comm::MpiSession& session) {
+  const comm::World& world = session.world();
+  auto start = session.make_collectives({.name = "start"});
+  CommandLine command_line;
+  comm::agreed_phase(*start, [&] {
+    command_line = parse_command_line(args, jobs::job_verbs());
+    if (!command_line.help && !command_line.version && command_line.checkpoint.empty()) {
+      validate(command_line.config);
+    }
+    FaultPoint(command_line.config.fault, world.rank).at("config");
+  });
+  if (answer(command_line, world.is_root())) {
+    return;
+  }
+  comm::require_same(*start, config_hash(command_line.config), "the configuration");
+
+  const RunConfig& config = command_line.config;
+  auto control = session.make_collectives({.timeout_s = config.comm.timeout, .name = "control"});
+  report::RunLog log(world.rank, report::level_from_name(config.run.log_level));
+  jobs::JobContext context{args, command_line, session, *control, log};
+  const auto& table = jobs::job_table();
+  const auto job = std::find_if(table.begin(), table.end(),
+                                [&](const auto& entry) { return entry.verb == command_line.verb; });
+  job->run(context);
+  FaultPoint(config.fault, world.rank).at("exit");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    comm::MpiSession session(argc, argv);
+    const int rank = session.world().rank;
+    const std::string who = session.world().size > 1 ? "rank " + std::to_string(rank) + ": " : "";
+    try {
+      run(std::vector<std::string>(argv + 1, argv + argc), session);
+      return static_cast<int>(ExitCode::kDone);
+    } catch (const comm::AgreedError& error) {
+      if (error.speaker() == rank) {
+        say_error(who + error.what());
+      }
+      return static_cast<int>(error.code());
+    } catch (const Error& error) {
+      say_error(who + error.what());
+      comm::MpiSession::abort(static_cast<int>(error.code()));
+    } catch (const std::exception& error) {
+      say_error(who + error.what());
+      comm::MpiSession::abort(static_cast<int>(ExitCode::kFailed));
+    }
+  } catch (const Error& error) {  // MPI itself could not start
+    say_error(error.what());
+    return static_cast<int>(error.code());
+  }
+}

@@ -1,0 +1,148 @@
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "lockstep/base/check.hpp"
+#include "lockstep/train/checkpoint.hpp"
+#include "lockstep/train/durable_file.hpp"
+#include "manifest.hpp"
+#include "training_state.hpp"
+
+namespace lockstep::train {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kTemporaryPrefix = ".saving-";
+
+std::string name_of(const TrainingState& state) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "epoch-%04lld_update-%08lld",
+                static_cast<long long>(state.epoch), static_cast<long long>(state.update));
+  return text.data();
+}
+
+std::string pointer_text(const std::string& folder, const std::string& name) {
+  const std::string manifest = read_file(folder + "/" + name + "/" + kManifestFile);
+  const nlohmann::ordered_json json = {
+      {"checkpoint", name}, {"manifest_xxh3_128", xxh3_128(manifest.data(), manifest.size())}};
+  return json.dump() + "\n";
+}
+
+std::string pointed_name(const std::string& pointer) {
+  if (!fs::exists(pointer)) {
+    return {};
+  }
+  const auto json = nlohmann::json::parse(read_file(pointer), nullptr, false);
+  return json.is_object() ? json.value("checkpoint", std::string()) : std::string();
+}
+
+/// A folder that is removed unless it was renamed into place.
+class TemporaryFolder {
+ public:
+  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {
+    fs::remove_all(path_);
+    std::error_code error;
+    fs::create_directory(path_, error);
+    require(!error, "cannot make folder '" + path_ + "'", error.message(),
+            "free space or give write permission; earlier checkpoints are untouched");
+  }
+  ~TemporaryFolder() {
+    if (!path_.empty()) {
+      std::error_code ignored;
+      fs::remove_all(path_, ignored);
+    }
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+  void rename_to(const std::string& path) {
+    std::error_code error;
+    fs::rename(path_, path, error);
+    require(!error, "cannot name checkpoint '" + path + "'", error.message(),
+            "check the file system; earlier checkpoints are untouched");
+    path_.clear();
+  }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace
+
+CheckpointStore::CheckpointStore(std::string folder, std::int64_t keep_last,
+                                 std::int64_t keep_every)
+    : folder_(std::move(folder)), keep_last_(keep_last), keep_every_(keep_every) {
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  require(!error, "cannot make folder '" + folder_ + "'", error.message(),
+          "give write permission or choose another run.root");
+}
+
+std::string CheckpointStore::save(const model::Network& network, const optim::Optimizer& optimizer,
+                                  const TrainingState& state, const std::string& config_text,
+                                  bool is_best) {
+  std::string name = name_of(state);
+  for (int attempt = 2; fs::exists(path_of(name)); ++attempt) {
+    name = name_of(state) + "_attempt-" + std::to_string(attempt);
+  }
+  TemporaryFolder temporary(path_of(kTemporaryPrefix + name));
+  write_safetensors(temporary.path() + "/model.safetensors", state_of(network));
+  NamedTensors slots = optimizer.state();
+  slots.emplace_back("steps", at::scalar_tensor(optimizer.steps(), at::kLong));
+  write_safetensors(temporary.path() + "/optimizer.safetensors", slots);
+  write_durable(temporary.path() + "/state.json", state_to_json(state));
+  write_durable(temporary.path() + "/config.cfg", config_text);
+  write_durable(temporary.path() + "/" + kManifestFile,
+                make_manifest(temporary.path(), {"model.safetensors", "optimizer.safetensors",
+                                                 "state.json", "config.cfg"}));
+  sync_folder(temporary.path());
+  temporary.rename_to(path_of(name));
+  sync_folder(folder_);
+  const std::string pointer = pointer_text(folder_, name);
+  if (is_best) {
+    replace_durable(path_of("best"), pointer);
+  }
+  replace_durable(path_of("latest"), pointer);
+  sync_folder(folder_);
+  prune();
+  return name;
+}
+
+void CheckpointStore::prune() const {
+  static const std::regex kName(R"(epoch-(\d+)_update-(\d+)(_attempt-(\d+))?)");
+  struct Saved {
+    std::int64_t update;
+    std::int64_t attempt;
+    std::int64_t epoch;
+    std::string name;
+  };
+  std::vector<Saved> saved;
+  for (const auto& entry : fs::directory_iterator(folder_)) {
+    const std::string name = entry.path().filename().string();
+    std::smatch match;
+    if (entry.is_directory() && std::regex_match(name, match, kName)) {
+      saved.push_back({std::stoll(match[2]), match[4].matched ? std::stoll(match[4]) : 1,
+                       std::stoll(match[1]), name});
+    }
+  }
+  std::sort(saved.begin(), saved.end(), [](const Saved& a, const Saved& b) {
+    return std::pair(a.update, a.attempt) > std::pair(b.update, b.attempt);
+  });
+  const std::string best = pointed_name(path_of("best"));
+  const std::string latest = pointed_name(path_of("latest"));
+  for (std::size_t index = 0; index < saved.size(); ++index) {
+    const Saved& old = saved[index];
+    const bool keep = static_cast<std::int64_t>(index) < keep_last_ || old.name == best ||
+                      old.name == latest || (keep_every_ > 0 && old.epoch % keep_every_ == 0);
+    if (!keep) {
+      // The manifest goes first: a removal that stops half-way leaves nothing that looks whole.
+      std::error_code ignored;
+      fs::remove(path_of(old.name) + "/" + kManifestFile, ignored);
+      fs::remove_all(path_of(old.name), ignored);
+    }
+  }
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,101 @@
+#include "lockstep/train/durable_file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "lockstep/base/check.hpp"
+
+namespace lockstep::train {
+namespace {
+
+[[noreturn]] void cannot_write(const std::string& path) {
+  throw Error("cannot write '" + path + "'", errno_text(),
+              "free space or give the folder write permission; earlier checkpoints are untouched");
+}
+
+}  // namespace
+
+DurableFile::DurableFile(const std::string& path)
+    : path_(path),
+      descriptor_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
+  if (descriptor_ < 0) {
+    cannot_write(path_);
+  }
+}
+
+DurableFile::~DurableFile() {
+  if (descriptor_ >= 0) {
+    ::close(descriptor_);
+  }
+}
+
+void DurableFile::write(const void* data, std::size_t bytes) {
+  const char* from = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t written = ::write(descriptor_, from, bytes);
+    if (written < 0) {
+      if (errno == EINTR) {
+        continue;
+      }
+      cannot_write(path_);
+    }
+    from += written;
+    bytes -= static_cast<std::size_t>(written);
+  }
+}
+
+void DurableFile::close() {
+  if (::fsync(descriptor_) != 0) {
+    cannot_write(path_);
+  }
+  const int descriptor = descriptor_;
+  descriptor_ = -1;
+  if (::close(descriptor) != 0) {
+    cannot_write(path_);
+  }
+}
+
+void write_durable(const std::string& path, const std::string& text) {
+  DurableFile file(path);
+  file.write(text.data(), text.size());
+  file.close();
+}
+
+void replace_durable(const std::string& path, const std::string& text) {
+  const std::string temporary = path + ".tmp";
+  write_durable(temporary, text);
+  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
+    cannot_write(path);
+  }
+}
+
+void sync_folder(const std::string& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) {
+    cannot_write(folder);
+  }
+  const int result = ::fsync(descriptor);
+  const int reason = errno;
+  ::close(descriptor);
+  // Some network file systems have no fsync for folders; the files themselves are synced.
+  if (result != 0 && reason != EINVAL) {
+    errno = reason;
+    cannot_write(folder);
+  }
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  if (!in || !(text << in.rdbuf())) {
+    throw Error("cannot read '" + path + "'", errno_text(), "check the path and its permissions");
+  }
+  return text.str();
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,98 @@
+#include "lockstep/train/evaluator.hpp"
+
+#include <torch/types.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "lockstep/base/check.hpp"
+#include "lockstep/data/batch_tensor.hpp"
+
+namespace lockstep::train {
+namespace {
+
+constexpr std::int64_t kTop = 5;
+
+data::Sampler in_order(std::int64_t samples, std::int64_t batch_size) {
+  data::SamplerOptions options;
+  options.samples = samples;
+  options.batch_size = batch_size;
+  options.shuffle = false;
+  return data::Sampler(options);
+}
+
+/// Adds one sample's loss and hits; logits are `classes` doubles.
+void add_sample(const double* logits, std::int64_t classes, std::int64_t label,
+                report::Scores& scores) {
+  const double target = logits[label];
+  double highest = target;
+  std::int64_t better = 0;
+  for (std::int64_t k = 0; k < classes; ++k) {
+    highest = std::max(highest, logits[k]);
+    // Written so that a NaN on either side counts against the target.
+    const bool worse = logits[k] < target || (logits[k] == target && k >= label);
+    better += worse ? 0 : 1;
+  }
+  double sum = 0;
+  for (std::int64_t k = 0; k < classes; ++k) {
+    sum += std::exp(logits[k] - highest);
+  }
+  scores.loss += std::log(sum) + highest - target;
+  const bool known = !std::isnan(target);
+  scores.correct1 += known && better == 0 ? 1 : 0;
+  scores.correct5 += known && better < kTop ? 1 : 0;
+  ++scores.samples;
+}
+
+}  // namespace
+
+Evaluator::Evaluator(const data::ShardSet& set, std::vector<std::int64_t> ids,
+                     std::int64_t batch_size, data::LoaderOptions options,
+                     comm::Collectives& control, c10::Device device)
+    : samples_(static_cast<std::int64_t>(ids.size())),
+      control_(control),
+      device_(device),
+      sampler_(in_order(samples_, batch_size)) {
+  options.augment = false;
+  options.rank = control.world().rank;
+  options.size = control.world().size;
+  loader_ = std::make_unique<data::Loader>(set, std::move(ids), sampler_, options);
+}
+
+report::Scores Evaluator::score(model::Network& network) {
+  const torch::NoGradGuard no_grad;
+  const model::StepContext context;
+  report::Scores mine;
+  loader_->start_epoch(0, 0, sampler_.updates_per_epoch());
+  data::Batch batch;
+  while (loader_->next(batch)) {
+    if (batch.size() == 0) {
+      continue;  // evaluation has no collective inside a batch
+    }
+    const at::Tensor logits = network.forward(data::images_tensor(batch).to(device_), context)
+                                  .to(at::kCPU, at::kDouble)
+                                  .contiguous();
+    const double* values = logits.const_data_ptr<double>();
+    const std::int64_t classes = logits.size(1);
+    for (std::int64_t i = 0; i < batch.size(); ++i) {
+      add_sample(values + i * classes, classes, batch.labels[static_cast<std::size_t>(i)], mine);
+    }
+    batch.storage.reset();
+  }
+  std::vector<double> totals{mine.loss, static_cast<double>(mine.correct1),
+                             static_cast<double>(mine.correct5), static_cast<double>(mine.samples)};
+  control_.sum(totals);
+  report::Scores scores;
+  scores.samples = std::llround(totals[3]);
+  require(scores.samples == samples_, "evaluation lost samples",
+          std::to_string(scores.samples) + " scored of " + std::to_string(samples_),
+          "report this as a defect");
+  scores.loss = scores.samples > 0 ? totals[0] / totals[3] : 0;
+  scores.correct1 = std::llround(totals[1]);
+  scores.correct5 = std::llround(totals[2]);
+  return scores;
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace lockstep::train {
+
+inline constexpr const char* kManifestFile = "MANIFEST.json";
+
+/// XXH3-128 as 32 hex digits (canonical byte order).
+[[nodiscard]] std::string xxh3_128(const void* data, std::size_t bytes);
+
+/// The manifest of the named files of a folder: name, size, digest.
+[[nodiscard]] std::string make_manifest(const std::string& folder,
+                                        const std::vector<std::string>& files);
+
+/// Checks every file of folder/MANIFEST.json; throws Error naming the first that does not hold.
+void check_manifest(const std::string& folder);
+
+}  // namespace lockstep::train

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "lockstep/train/checkpoint.hpp"
+
+namespace lockstep::train {
+
+[[nodiscard]] std::string state_to_json(const TrainingState& state);
+/// Throws Error naming `source` when a field is missing or of the wrong type.
+[[nodiscard]] TrainingState state_from_json(const std::string& text, const std::string& source);
+
+}  // namespace lockstep::train
