@@ -30,7 +30,8 @@ def tiny_set(tmp_path_factory):
     made = {}
 
     def make(samples, size=16, classes=3, seed=0, suffix=".png", pack=()):
-        key = (samples, size, classes, seed, suffix, tuple(pack))
+        shape = tuple(sorted(samples.items())) if isinstance(samples, dict) else samples
+        key = (shape, size, classes, seed, suffix, tuple(pack))
         if key not in made:
             source = root / f"pictures{len(made)}"
             counts = samples if isinstance(samples, dict) else pictures.spread(samples, classes)
