@@ -76,15 +76,15 @@ class AgreedError : public Error {
 };
 
 /// The end of a start-up phase. `failure` is empty when this rank's phase went well, else its
-/// message. All ranks call it; when any failed, all throw AgreedError with the message of the lowest
-/// failing rank and its exit code.
-void all_agree(Collectives& control, const std::string& failure,
-               ExitCode code = ExitCode::kFailed);
+/// message. All ranks call it; when any failed, all throw AgreedError with the message of the
+/// lowest failing rank and its exit code.
+void all_agree(Collectives& control, const std::string& failure, ExitCode code = ExitCode::kFailed);
 
 /// Runs `phase` on this rank and agrees on the outcome (see all_agree). An AgreedError from inside
 /// passes unchanged: all ranks have it already.
 template <typename Phase>
 void agreed_phase(Collectives& control, Phase&& phase) {
+  constexpr std::string_view kNameless = "a failure without a message";
   std::string failure;
   ExitCode code = ExitCode::kFailed;
   try {
@@ -94,8 +94,10 @@ void agreed_phase(Collectives& control, Phase&& phase) {
   } catch (const Error& error) {
     failure = error.what();
     code = error.code();
+    if (failure.empty()) failure = kNameless;
   } catch (const std::exception& error) {
     failure = error.what();
+    if (failure.empty()) failure = kNameless;
   }
   all_agree(control, failure, code);
 }

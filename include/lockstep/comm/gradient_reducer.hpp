@@ -15,7 +15,8 @@ namespace lockstep::comm {
 
 struct BucketOptions {
   std::size_t bucket_bytes = std::size_t{25} << 20U;
-  std::size_t first_bucket_bytes = std::size_t{1} << 20U;  ///< small, so that the first one leaves early
+  std::size_t first_bucket_bytes = std::size_t{1}
+                                   << 20U;  ///< small, so that the first one leaves early
 };
 
 /// Sums gradients over all ranks during the backward pass. Parameters (those that require a

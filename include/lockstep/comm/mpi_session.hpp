@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/world.hpp"
@@ -9,13 +10,15 @@
 namespace lockstep::comm {
 
 struct MpiOptions {
-  double timeout_s = 600;  ///< the longest a rank waits inside one collective
-  std::size_t max_count = std::size_t{1} << 30U;  ///< elements per MPI call; longer ones are chunked
+  std::string name = "collectives";  ///< of the communicator; the same on all ranks, in its errors
+  double timeout_s = 600;            ///< the longest a rank waits inside one collective
+  std::size_t max_count = std::size_t{1}
+                          << 30U;  ///< elements per MPI call; longer ones are chunked
 };
 
-/// MPI_Init_thread .. MPI_Finalize as an object; one per process, made in main. Works without mpirun
-/// (a world of one). Throws UsageError when the launcher's variables promise more tasks than MPI
-/// sees (srun without PMIx).
+/// MPI_Init_thread .. MPI_Finalize as an object; one per process, made in main. Works without
+/// mpirun (a world of one). Throws UsageError when the launcher's variables promise more tasks than
+/// MPI sees (srun without PMIx).
 class MpiSession {
  public:
   MpiSession(int& argc, char**& argv);

@@ -1,0 +1,74 @@
+#include "lockstep/comm/mpi_session.hpp"
+
+#include <mpi.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+
+#include "mpi_check.hpp"
+
+namespace lockstep::comm {
+namespace {
+
+World read_world() {
+  World world;
+  check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &world.rank), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &world.size), "MPI_Comm_size");
+  MPI_Comm host = MPI_COMM_NULL;
+  check_mpi(
+      MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, world.rank, MPI_INFO_NULL, &host),
+      "MPI_Comm_split_type");
+  check_mpi(MPI_Comm_rank(host, &world.local_rank), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(host, &world.local_size), "MPI_Comm_size");
+  check_mpi(MPI_Comm_free(&host), "MPI_Comm_free");
+  std::array<char, MPI_MAX_PROCESSOR_NAME> name{};
+  int length = 0;
+  check_mpi(MPI_Get_processor_name(name.data(), &length), "MPI_Get_processor_name");
+  world.host.assign(name.data(), static_cast<std::size_t>(length));
+  return world;
+}
+
+bool mpi_is_up() {
+  int initialized = 0;
+  int finalized = 0;
+  return MPI_Initialized(&initialized) == MPI_SUCCESS && initialized != 0 &&
+         MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0;
+}
+
+}  // namespace
+
+MpiSession::MpiSession(int& argc, char**& argv) {
+  int initialized = 0;
+  check_mpi(MPI_Initialized(&initialized), "MPI_Initialized");
+  require(initialized == 0, "a second MPI session was asked for",
+          "MPI can be started once in a process", "make one MpiSession in main and pass it on");
+  // A watchdog thread may speak beside the training thread; who finds a lower level acts alone.
+  int provided = MPI_THREAD_SINGLE;
+  check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
+  check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  world_ = read_world();
+  try {
+    check_launcher(world_.size,
+                   [](const char* variable) -> const char* { return std::getenv(variable); });
+  } catch (...) {
+    MPI_Finalize();  // no destructor will: the object was never made
+    throw;
+  }
+}
+
+MpiSession::~MpiSession() {
+  // On the way out of an exception the other ranks may be anywhere: MPI_Finalize would wait for
+  // them.
+  if (std::uncaught_exceptions() > 0 || !mpi_is_up()) return;
+  if (MPI_Finalize() != MPI_SUCCESS) std::fputs("MPI_Finalize failed\n", stderr);
+}
+
+void MpiSession::abort(int exit_code) {
+  std::fflush(nullptr);
+  if (mpi_is_up()) MPI_Abort(MPI_COMM_WORLD, exit_code);
+  std::_Exit(exit_code);
+}
+
+}  // namespace lockstep::comm
