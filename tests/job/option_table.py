@@ -194,7 +194,7 @@ def fails_with(words, code=None, before_ok=True):
 
 
 def buckets(before, after):
-    found = [int(re.search(r"(\d+) buckets?", run.log)[1]) for run in (before, after)]
+    found = [int(re.search(r"(\d+) gradient bucket", run.log)[1]) for run in (before, after)]
     assert found[1] > found[0], found
 
 
@@ -243,6 +243,7 @@ CIFAR = {"model.name": "cifar_cnn"}
 FIVE = {"train.epochs": 5, "train.max_updates": 0}
 CONSTANT = {"schedule.name": "constant", "optim.lr": 0.08}
 ONE = {"train.max_updates": 1}
+DEBUG = {"run.log_level": "debug"}
 BIASED = {"train.max_updates": 2}
 THROW = {"fault.point": "step", "fault.step": 2}
 HOLD = {"fault.point": "step", "fault.action": "sleep", "fault.step": 2, "fault.seconds": 1.5,
@@ -263,7 +264,7 @@ OPTIONS = {
                                     {"run.progress": "plain", "run.progress_interval": 1000}),
     "data.train": Option({"data.train": "set:b"}, losses),
     "data.val": Option({"data.val": "set:b"}, val_samples(6, 45)),
-    "data.test": Option({"data.test": "set:b"}, log_text(None, r"test.*\b\d+/45\b")),
+    "data.test": Option({"data.test": "set:b"}, log_text(None, r"test set.*\(\d+ of 45\)")),
     "data.holdout": Option({"data.holdout": 0.3}, val_samples(6, 18)),
     "data.holdout_seed": Option({"data.holdout_seed": 7}, holdout_seed),
     "data.drop_last": Option({"data.drop_last": True}, drop_last),
@@ -335,10 +336,10 @@ OPTIONS = {
     "checkpoint.keep_every": Option(
         {"checkpoint.keep_every": 2}, checkpoint_epochs([5], [2, 4, 5]),
         {**FIVE, "data.holdout": 0, "checkpoint.keep_last": 1}),
-    "comm.bucket_mb": Option({"comm.bucket_mb": 0.001}, buckets),
-    "comm.first_bucket_mb": Option({"comm.first_bucket_mb": 1e-5}, buckets),
+    "comm.bucket_mb": Option({"comm.bucket_mb": 0.001}, buckets, DEBUG),
+    "comm.first_bucket_mb": Option({"comm.first_bucket_mb": 1e-5}, buckets, DEBUG),
     "comm.timeout": Option(
-        {"comm.timeout": 1}, fails_with("waited"),
+        {"comm.timeout": 1}, fails_with("did not finish within 1 s"),
         {"fault.point": "step", "fault.rank": 1, "fault.action": "sleep", "fault.step": 2,
          "fault.seconds": 4}, np=2),
     "record.dir": Option({"record.dir": "tmp:recorded"}, record_folder, {"record.dir": None}),
@@ -348,7 +349,7 @@ OPTIONS = {
     "fault.action": Option({"fault.action": "exit"}, fails_with("", 3, before_ok=False), THROW),
     "fault.step": Option({"fault.step": 5}, fails_with("injected"), {**THROW, "fault.step": 99}),
     "fault.seconds": Option(
-        {"fault.seconds": 3}, lambda before, after: observed_more("seconds", 1.5)(before, after),
+        {"fault.seconds": 3}, observed_more("seconds", 1.5),
         {**THROW, "fault.action": "sleep", "fault.seconds": 0.1}),
     "fault.unused_parameter": Option({"fault.unused_parameter": True}, unused),
 }

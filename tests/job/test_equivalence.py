@@ -81,8 +81,8 @@ def test_float32_first_gradients(model, tiny_set, tmp_path):
 
 
 def counts(text):
-    """The evaluated fractions in a text: [(correct, denominator)]."""
-    return [(int(a), int(b)) for a, b in re.findall(r"\b(\d+)/(\d+)\b", text)]
+    """What was scored right, of how many: [(top-1, samples), (top-5, samples)]."""
+    return [(int(a), int(b)) for a, b in re.findall(r"\((\d+) of (\d+)\)", text)]
 
 
 @pytest.mark.parametrize("samples, size", [(21, 16), (257, 16), (10000, 8)])
@@ -96,7 +96,7 @@ def test_evaluation_counts(samples, size, tiny_set, tmp_path, lockstep):
                           data__test=tiny_set(samples, size=size, classes=10, seed=5),
                           run__dtype="float64", run__threads=1, train__eval_batch_size=100).ok()
         seen.append(counts(result.out))
-    assert seen[0] and all(denominator == samples for _, denominator in seen[0])
+    assert len(seen[0]) == 2 and all(denominator == samples for _, denominator in seen[0])
     assert 0 < seen[0][0][0], seen[0]
     assert seen[1:] == [seen[0]] * 3
 
