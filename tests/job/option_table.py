@@ -159,7 +159,7 @@ def frozen(before, after):
 
 def running_mean(before, after):
     """Running mean after one update: momentum times the batch's mean."""
-    a, b = before.weights()["bn1.running_mean"], after.weights()["bn1.running_mean"]
+    a, b = [run.weights()["features.1.running_mean"] for run in (before, after)]
     assert float(numpy.abs(a).max()) > 0
     numpy.testing.assert_allclose(b, a * 5, rtol=1e-5, atol=1e-7)
 
@@ -223,8 +223,8 @@ def record_folder(before, after):
 
 
 def model_names(before, after):
-    assert "bn1.weight" not in before.weights("initial")
-    assert "bn1.weight" in after.weights("initial")
+    assert "features.1.weight" not in before.weights("initial")
+    assert "features.1.weight" in after.weights("initial")
 
 
 def decay_of_biases(before, after):

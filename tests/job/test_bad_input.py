@@ -302,13 +302,15 @@ REFUSED = {
     "name": ({"run.name": "a/b"}, ["run.name"]),
     "freeze_unknown": ({"model.freeze": "cnov1"}, ["cnov1", "conv1"]),
     "freeze_all": ({"model.freeze": "conv,fc"}, ["model.freeze"]),
-    "stem": ({"model.stem": "imagenet"}, ["model.stem"]),
+    "stem": ({"model.stem": "imagenet"}, ["model.stem", "simple_cnn"]),
+    "bn_momentum": ({"model.bn_momentum": 0.5}, ["model.bn_momentum", "simple_cnn"]),
+    "dropout": ({"model.name": "resnet18", "model.dropout": 0.5}, ["model.dropout", "resnet18"]),
+    "min_lr": ({"schedule.min_lr": 3}, ["schedule.min_lr"]),
     "no_update": ({"data.drop_last": True, "train.batch_size": 100},
                   ["data.drop_last", "train.batch_size"]),
     "reflect": ({"augment.crop_mode": "reflect", "augment.crop_padding": 16},
                 ["augment.crop_padding", "16 pixels"]),
     "nesterov": ({"optim.nesterov": True, "optim.momentum": 0}, ["nesterov", "momentum"]),
-    "warmup": ({"schedule.warmup_epochs": 7}, ["warmup"]),
 }
 
 
@@ -379,6 +381,12 @@ def test_damaged_manifest(finished, tiny_set, tmp_path):
     name = json.loads((copy / "latest").read_text())["checkpoint"]
     flip_byte(copy / name / "MANIFEST.json")
     said_once(evaluate(copy / "latest", tiny_set(24)), FAILED, "manifest")
+
+
+def test_pictures_too_small_for_the_model(tiny_set, tmp_path):
+    run = runs.launch(tmp_path, 0, {"data.train": tiny_set(24, size=16), "model.name": "resnet18",
+                                    "model.stem": "imagenet"})
+    said_once(run.result, USAGE, "16 x 16", "--size")
 
 
 def test_evaluate_on_a_set_that_does_not_fit(finished, tiny_set):

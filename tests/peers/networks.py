@@ -25,39 +25,40 @@ class Keyed(nn.Module):
 class SimpleCnn(nn.Module):
     def __init__(self, classes, height, width_pixels, width, dropout):
         super().__init__()
-        width = width or 16
+        width = width or 32
         self.conv1 = nn.Conv2d(3, width, 3, padding=1)
         self.conv2 = nn.Conv2d(width, 2 * width, 3, padding=1)
-        self.fc1 = nn.Linear(2 * width * (height // 4) * (width_pixels // 4), 8 * width)
-        self.fc2 = nn.Linear(8 * width, classes)
-        self.dropout = Keyed(dropout, 0)
+        self.dropout1 = Keyed(dropout, 0)
+        self.fc1 = nn.Linear(2 * width * (height // 4) * (width_pixels // 4), 4 * width)
+        self.dropout2 = Keyed(dropout, 1)
+        self.fc2 = nn.Linear(4 * width, classes)
 
     def forward(self, x):
         x = nn.functional.max_pool2d(torch.relu(self.conv1(x)), 2)
         x = nn.functional.max_pool2d(torch.relu(self.conv2(x)), 2)
-        x = self.dropout(torch.relu(self.fc1(x.flatten(1))))
-        return self.fc2(x)
+        x = torch.relu(self.fc1(self.dropout1(x.flatten(1))))
+        return self.fc2(self.dropout2(x))
 
 
 class CifarCnn(nn.Module):
     def __init__(self, classes, height, width_pixels, width, dropout, momentum):
         super().__init__()
         width = width or 32
-        channels = [3, width, width, 2 * width, 2 * width]
-        for i in range(1, 5):
-            setattr(self, f"conv{i}", nn.Conv2d(channels[i - 1], channels[i], 3, padding=1, bias=False))
-            setattr(self, f"bn{i}", nn.BatchNorm2d(channels[i], momentum=momentum))
-        self.fc1 = nn.Linear(2 * width * (height // 4) * (width_pixels // 4), 16 * width)
-        self.fc2 = nn.Linear(16 * width, classes)
-        self.dropout = Keyed(dropout, 0)
+        layers, inputs = [], 3
+        for outputs in (width, width, "pool", 2 * width, 2 * width, "pool"):
+            if outputs == "pool":
+                layers.append(nn.MaxPool2d(2))
+                continue
+            layers += [nn.Conv2d(inputs, outputs, 3, padding=1, bias=False),
+                       nn.BatchNorm2d(outputs, momentum=momentum), nn.ReLU()]
+            inputs = outputs
+        self.features = nn.Sequential(*layers)
+        flat = inputs * (height // 4) * (width_pixels // 4)
+        self.classifier = nn.Sequential(nn.Linear(flat, 16 * width), nn.ReLU(), Keyed(dropout, 0),
+                                        nn.Linear(16 * width, classes))
 
     def forward(self, x):
-        for i in range(1, 5):
-            x = torch.relu(getattr(self, f"bn{i}")(getattr(self, f"conv{i}")(x)))
-            if i % 2 == 0:
-                x = nn.functional.max_pool2d(x, 2)
-        x = self.dropout(torch.relu(self.fc1(x.flatten(1))))
-        return self.fc2(x)
+        return self.classifier(self.features(x).flatten(1))
 
 
 class BasicBlock(nn.Module):
@@ -78,7 +79,7 @@ class BasicBlock(nn.Module):
 
 
 class ResNet18(nn.Module):
-    def __init__(self, classes, stem, width, dropout, momentum):
+    def __init__(self, classes, stem, width, momentum):
         super().__init__()
         width = width or 64
         cifar = stem == "cifar"
@@ -94,13 +95,12 @@ class ResNet18(nn.Module):
                 BasicBlock(outputs, outputs, 1, momentum)))
             inputs = outputs
         self.fc = nn.Linear(inputs, classes)
-        self.dropout = Keyed(dropout, 0)
 
     def forward(self, x):
         x = self.pool(torch.relu(self.bn1(self.conv1(x))))
         for stage in range(1, 5):
             x = getattr(self, f"layer{stage}")(x)
-        return self.fc(self.dropout(x.mean(dim=(2, 3))))
+        return self.fc(x.mean(dim=(2, 3)))
 
 
 def build(config, classes, height, width_pixels):
@@ -113,7 +113,7 @@ def build(config, classes, height, width_pixels):
     elif name == "cifar_cnn":
         network = CifarCnn(classes, height, width_pixels, width, dropout, momentum)
     elif name == "resnet18":
-        network = ResNet18(classes, config["model.stem"], width, dropout, momentum)
+        network = ResNet18(classes, config["model.stem"], width, momentum)
     else:
         raise ValueError(f"no PyTorch twin of model {name}")
     if config.get("fault.unused_parameter", "false") == "true":

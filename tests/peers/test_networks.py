@@ -8,7 +8,7 @@ import torch
 def test_resnet18_is_torchvisions():
     torchvision = pytest.importorskip("torchvision")
     theirs = torchvision.models.resnet18(num_classes=7).double().eval()
-    mine = networks.ResNet18(7, "imagenet", 0, 0.0, 0.1).double().eval()
+    mine = networks.ResNet18(7, "imagenet", 0, 0.1).double().eval()
     assert list(mine.state_dict()) == list(theirs.state_dict())
     mine.load_state_dict(theirs.state_dict(), strict=True)
     x = torch.randn(2, 3, 64, 64, dtype=torch.float64)
@@ -16,7 +16,9 @@ def test_resnet18_is_torchvisions():
 
 
 def test_cifar_cnn_has_the_stated_shape():
-    shapes = {n: tuple(p.shape) for n, p in networks.CifarCnn(10, 32, 32, 0, 0.0, 0.1).named_parameters()}
-    assert shapes["fc1.weight"] == (512, 4096)
-    assert [s[0] for n, s in shapes.items() if len(s) == 4] == [32, 32, 64, 64]
-    assert not any(n.startswith("conv") and n.endswith("bias") for n in shapes)
+    network = networks.CifarCnn(10, 32, 32, 0, 0.0, 0.1)
+    shapes = [tuple(p.shape) for p in network.parameters() if p.dim() > 1]
+    assert shapes == [(32, 3, 3, 3), (32, 32, 3, 3), (64, 32, 3, 3), (64, 64, 3, 3), (512, 4096),
+                      (10, 512)]
+    assert not any(n.startswith("features") and n.endswith("bias") and f"{n[:-4]}running_mean"
+                   not in network.state_dict() for n in network.state_dict())

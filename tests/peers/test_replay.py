@@ -12,11 +12,11 @@ BATCH = 37
 UPDATES = 20
 
 MODELS = {
-    "cifar_cnn": {"model.name": "cifar_cnn", "model.width": 4},
+    "cifar_cnn": {"model.name": "cifar_cnn", "model.width": 4, "model.dropout": 0.3},
     "resnet18": {"model.name": "resnet18", "model.width": 4},
 }
 PARAMETERS = {
-    "frozen": {"model.freeze": {"cifar_cnn": "conv2,bn1.bias", "resnet18": "layer2.0,bn1"}},
+    "frozen": {"model.freeze": {"cifar_cnn": "features.3,features.1.bias", "resnet18": "layer2.0,bn1"}},
     "unused": {"fault.unused_parameter": True},
 }
 # The last batch of an epoch: one sample for each rank, or fewer samples than ranks.
@@ -58,7 +58,6 @@ def test_replay(ranks, model, accumulation, last, parameters, tiny_set, tmp_path
         "augment.crop_padding": 2,
         "augment.crop_mode": "reflect" if index % 3 else "zero",
         "augment.flip": True,
-        "model.dropout": 0.3,
         "train.batch_size": BATCH,
         "train.accumulation": accumulation,
         "train.label_smoothing": 0.1,
