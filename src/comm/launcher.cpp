@@ -1,3 +1,7 @@
+#include "launcher.hpp"
+
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 #include <optional>
@@ -46,6 +50,12 @@ std::optional<Promise> promise_of(const char* (*getenv)(const char*)) {
 }
 
 }  // namespace
+
+bool offers_rendezvous(const char* (*getenv)(const char*)) {
+  constexpr std::array kVariables = {"PMIX_NAMESPACE", "PMIX_RANK", "PMI_FD", "PMI_RANK"};
+  return std::any_of(kVariables.begin(), kVariables.end(),
+                     [&](const char* variable) { return getenv(variable) != nullptr; });
+}
 
 void check_launcher(int mpi_size, const char* (*getenv)(const char*)) {
   if (mpi_size != 1) return;

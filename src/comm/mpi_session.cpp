@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <exception>
 
+#include "launcher.hpp"
 #include "mpi_check.hpp"
 
 namespace lockstep::comm {
@@ -30,6 +31,8 @@ World read_world() {
   return world;
 }
 
+const char* environment(const char* variable) { return std::getenv(variable); }
+
 bool mpi_is_up() {
   int initialized = 0;
   int finalized = 0;
@@ -44,14 +47,18 @@ MpiSession::MpiSession(int& argc, char**& argv) {
   check_mpi(MPI_Initialized(&initialized), "MPI_Initialized");
   require(initialized == 0, "a second MPI session was asked for",
           "MPI can be started once in a process", "make one MpiSession in main and pass it on");
+#ifdef OPEN_MPI
+  // Without a rendezvous Open MPI sees one task, or ends the process inside MPI_Init with words
+  // about its own build.
+  if (!offers_rendezvous(environment)) check_launcher(1, environment);
+#endif
   // A watchdog thread may speak beside the training thread; who finds a lower level acts alone.
   int provided = MPI_THREAD_SINGLE;
   check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
   check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   world_ = read_world();
   try {
-    check_launcher(world_.size,
-                   [](const char* variable) -> const char* { return std::getenv(variable); });
+    check_launcher(world_.size, environment);
   } catch (...) {
     MPI_Finalize();  // no destructor will: the object was never made
     throw;

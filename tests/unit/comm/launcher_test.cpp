@@ -1,3 +1,5 @@
+#include "comm/launcher.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -80,6 +82,15 @@ TEST(CheckLauncher, TheNearestLauncherDecides) {
       "");
 }
 
+TEST(OffersRendezvous, PmixAndPmiAreRecognised) {
+  for (const char* variable : {"PMIX_NAMESPACE", "PMIX_RANK", "PMI_FD", "PMI_RANK"}) {
+    the_environment = {{variable, "0"}};
+    EXPECT_TRUE(offers_rendezvous(lookup)) << variable;
+  }
+  the_environment = {{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "4"}};
+  EXPECT_FALSE(offers_rendezvous(lookup));
+}
+
 /// A whole session in a process of its own (a death test re-executes this program); leaves with the
 /// world size, or as main does on an error.
 [[noreturn]] void run_session(const Environment& environment) {
@@ -110,6 +121,19 @@ TEST_F(SessionDeathTest, ASingleProcessNeedsNoLauncher) {
 
 TEST_F(SessionDeathTest, SlurmTasksThatMpiDoesNotSeeStopTheProgram) {
   EXPECT_EXIT(run_session({{"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_PROCID", "0"}}),
+              ::testing::ExitedWithCode(2), "4 tasks.*srun --mpi=pmix");
+  // All that srun --mpi=none sets: here Open MPI itself would stop inside MPI_Init.
+  EXPECT_EXIT(run_session({{"SLURM_STEP_NUM_TASKS", "4"},
+                           {"SLURM_PROCID", "0"},
+                           {"SLURM_STEP_ID", "0"},
+                           {"SLURM_STEPID", "0"},
+                           {"SLURM_JOB_ID", "7"},
+                           {"SLURM_JOBID", "7"},
+                           {"SLURM_NTASKS", "4"},
+                           {"SLURM_NODELIST", "localhost"},
+                           {"SLURM_JOB_NODELIST", "localhost"},
+                           {"SLURM_TASKS_PER_NODE", "4"},
+                           {"SLURM_LOCALID", "0"}}),
               ::testing::ExitedWithCode(2), "4 tasks.*srun --mpi=pmix");
 }
 
