@@ -7,20 +7,37 @@ include_guard(GLOBAL)
 
 set(LOCKSTEP_TORCH_MINIMUM 2.7.0)  # the first whose wheels on PyPI have the C++11 ABI
 
+function(lockstep_read_torch_version root out)
+  file(STRINGS "${root}/share/cmake/Torch/TorchConfigVersion.cmake" line REGEX "PACKAGE_VERSION \"")
+  if(NOT line MATCHES "\"([0-9]+\\.[0-9]+\\.[0-9]+)")
+    message(FATAL_ERROR "the version of LibTorch in ${root} is unknown "
+                        "(share/cmake/Torch/TorchConfigVersion.cmake) - install it again")
+  endif()
+  set(${out} "${CMAKE_MATCH_1}" PARENT_SCOPE)
+endfunction()
+
+# The folder of Python's torch; empty if it has none, or none that is new enough.
 function(lockstep_torch_root_of_python python out)
   set(${out} "" PARENT_SCOPE)
   execute_process(
     COMMAND "${python}" -c
             "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])"
     OUTPUT_VARIABLE root ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE rc)
-  if(rc EQUAL 0 AND EXISTS "${root}/include/torch")
-    set(${out} "${root}" PARENT_SCOPE)
+  if(rc EQUAL 0 AND EXISTS "${root}/share/cmake/Torch/TorchConfigVersion.cmake")
+    lockstep_read_torch_version("${root}" found)
+    if(found VERSION_LESS LOCKSTEP_TORCH_MINIMUM)
+      message(STATUS "Passing over torch ${found} of ${python}: ${LOCKSTEP_TORCH_MINIMUM} is needed")
+    else()
+      set(${out} "${root}" PARENT_SCOPE)
+    endif()
   endif()
 endfunction()
 
 function(lockstep_find_torch_root out origin)
-  find_file(config TorchConfig.cmake PATHS ${CMAKE_PREFIX_PATH} PATH_SUFFIXES share/cmake/Torch Torch
-            NO_CACHE NO_DEFAULT_PATH)
+  set(prefixes "$ENV{CMAKE_PREFIX_PATH}")
+  string(REPLACE ":" ";" prefixes "${prefixes}")
+  find_file(config TorchConfig.cmake PATHS ${CMAKE_PREFIX_PATH} ${prefixes}
+            PATH_SUFFIXES share/cmake/Torch Torch NO_CACHE NO_DEFAULT_PATH)
   if(config)
     get_filename_component(root "${config}/../../../.." ABSOLUTE)
     set(from "CMAKE_PREFIX_PATH")
@@ -39,15 +56,6 @@ function(lockstep_find_torch_root out origin)
   file(REAL_PATH "${root}" root)
   set(${out} "${root}" PARENT_SCOPE)
   set(${origin} "${from}" PARENT_SCOPE)
-endfunction()
-
-function(lockstep_read_torch_version root out)
-  file(STRINGS "${root}/share/cmake/Torch/TorchConfigVersion.cmake" line REGEX "PACKAGE_VERSION \"")
-  if(NOT line MATCHES "\"([0-9]+\\.[0-9]+\\.[0-9]+)")
-    message(FATAL_ERROR "the version of LibTorch in ${root} is unknown "
-                        "(share/cmake/Torch/TorchConfigVersion.cmake) - install it again")
-  endif()
-  set(${out} "${CMAKE_MATCH_1}" PARENT_SCOPE)
 endfunction()
 
 lockstep_find_torch_root(LOCKSTEP_TORCH_ROOT torch_origin)

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Configures, links and runs the program with the CUDA toolkit hidden, as on a machine without one:
+# the same sources and the same CUDA wheel must give a program for the CPU.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+cd "$repo"
+allow_mpi_as_root
+
+hidden=$(find /usr/local /opt -maxdepth 1 -name 'cuda*' 2>/dev/null | paste -sd ';' || true)
+PATH=$(tr ':' '\n' <<<"$PATH" | grep -v cuda | paste -sd :)
+export PATH
+unset CUDA_PATH CUDA_HOME CUDACXX CUDAToolkit_ROOT
+
+build_dir=build/no-toolkit
+rm -rf "$build_dir"
+cmake --preset release -B "$build_dir" -DLOCKSTEP_CUDA=AUTO -DLOCKSTEP_TESTS=OFF \
+  "-DCMAKE_IGNORE_PREFIX_PATH=$hidden" -DCUDAToolkit_ROOT=/nonexistent >"$build_dir.log" ||
+  die "configuring failed (see above)"
+grep -q 'Building for the CPU (there is no CUDA toolkit)' "$build_dir.log" ||
+  die "the toolkit was not hidden: $(grep '^-- Building' "$build_dir.log")"
+build no-toolkit lockstep pack_images
+
+if ldd "$build_dir/bin/lockstep" | grep -E 'torch_cuda|libnccl'; then
+  die "the program for the CPU needs libraries of CUDA (see above)"
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/images"
+zstd -dcq samples/cifar10-sample.tar.zst | tar -x -C "$work/images" --wildcards 'test/*/*0.jpg'
+"$build_dir/bin/pack_images" "$work/images/test" "$work/shards"
+mpirun --oversubscribe -np 2 "$build_dir/bin/lockstep" train --model.name simple_cnn \
+  --data.train "$work/shards" --data.test "$work/shards" --train.epochs 1 --train.max_updates 2 \
+  --train.batch_size 16 --run.root "$work/runs" --run.name smoke --run.threads 1
+test -e "$work/runs/smoke/metrics.csv" || die "the smoke run left no metrics.csv"

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Sets up, builds, passes all tests: the stages below in their order, ending at the first failure.
+#   scripts/test.sh           everything, as .ci/run does
+#   scripts/test.sh --quick   format, scripts, and the tests of the release build
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+quick=0
+case "${1:-}" in
+  '') ;;
+  --quick) quick=1 ;;
+  *) die "unknown option $1 (test.sh knows --quick alone)" ;;
+esac
+cd "$repo"
+allow_mpi_as_root
+
+stage() {
+  local title=$1
+  shift
+  printf '\n[%s] == %s\n' "$(elapsed)" "$title"
+  # In a shell of its own, so that the first error inside ends the stage; not as `( ) || die`, which
+  # would turn `set -e` off inside.
+  set +e
+  (set -e; "$@")
+  local rc=$?
+  set -e
+  if ((rc != 0)); then die "Stage failed: $title"; fi
+}
+
+format() {
+  git ls-files '*.cpp' '*.hpp' | xargs clang-format --dry-run --Werror
+}
+
+scripts_check() {
+  shellcheck -x scripts/*.sh slurm/*.sh .ci/run
+}
+
+release_tests() {
+  ctest --test-dir build/release --output-on-failure -j "$(nproc)"
+}
+
+build_release() {
+  configure release
+  build release
+}
+
+sanitizer_tests() {
+  local preset=$1
+  configure "$preset"
+  build "$preset"
+  ctest --test-dir "build/$preset" --output-on-failure -j "$(nproc)" -L unit
+}
+
+stage "Set up" scripts/setup.sh --tests
+stage "Format" format
+stage "Scripts" scripts_check
+stage "Build: release" build_release
+stage "Tests: release" release_tests
+if ((!quick)); then
+  stage "Examples in README and guide" tests/docs/run_blocks.py README.md docs/guide.md
+  stage "A CPU build without a CUDA toolkit" scripts/check_no_toolkit.sh
+  stage "Tests: ThreadSanitizer" sanitizer_tests tsan
+  stage "Tests: AddressSanitizer and UBSan" sanitizer_tests asan
+  stage "Lint" scripts/lint.sh
+fi
+printf '\nAll stages passed in %s\n' "$(elapsed)"
