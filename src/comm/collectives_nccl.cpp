@@ -8,6 +8,7 @@
 #include <sched.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <utility>
 
 #include "collectives_rules.hpp"
@@ -209,6 +210,7 @@ class NcclCollectives final : public Collectives {
   [[noreturn]] void abort(int exit_code) override {
     communicator_.abort();
     control_.abort(exit_code);
+    std::abort();  // for compilers that lose [[noreturn]] on virtual calls
   }
 
  private:
