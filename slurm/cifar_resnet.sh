@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Trains ResNet-18 on CIFAR-10 and evaluates it, on the nodes that Slurm gives.
+#
+#   sbatch slurm/cifar_resnet.sh                                  # from the top of the clone
+#   sbatch slurm/cifar_resnet.sh --train.epochs 100 --optim.lr 0.2  # options of `lockstep train`
+#
+# Before the first job: build (scripts/setup.sh, cmake --preset release, cmake --build --preset
+# release) and pack the pictures into shards/train and shards/test, in a folder that all nodes see.
+# Adapt the #SBATCH lines to your cluster, and slurm/site.example.sh for the rest.
+
+#SBATCH --job-name=cifar_resnet
+#SBATCH --output=slurm-%x-%j.out
+#SBATCH --nodes=2
+# One task is one rank. With GPUs: as many tasks per node as GPUs, and the next line with one '#'.
+##SBATCH --gpus-per-node=2
+#SBATCH --ntasks-per-node=2
+# Cores of one rank: they compute on the CPU, or load and augment pictures for its GPU.
+#SBATCH --cpus-per-task=4
+#SBATCH --time=02:00:00
+# Most clusters want these two as well.
+##SBATCH --partition=NAME
+##SBATCH --account=NAME
+
+set -euo pipefail
+
+# Slurm runs a copy of this script: the clone is the folder of submission.
+cd "${SLURM_SUBMIT_DIR:?submit this script with sbatch}"
+if [[ -e slurm/site.sh ]]; then
+  # shellcheck source=slurm/site.example.sh
+  source slurm/site.sh
+fi
+launcher=${LAUNCHER:-srun}
+bin=${BIN_DIR:-build/release/bin}
+threads=${SLURM_CPUS_PER_TASK:-1}
+name=${RUN_NAME:-cifar_resnet-$SLURM_JOB_ID}
+
+for needed in "$bin/lockstep" shards/train shards/test; do
+  if [[ ! -e $needed ]]; then
+    echo "$PWD/$needed is missing (build and pack before you submit) - see the head of $0" >&2
+    exit 2
+  fi
+done
+
+case "$launcher" in
+  srun)
+    # Steps do not inherit --cpus-per-task since Slurm 22.05, so it is said again.
+    launch=(srun --mpi=pmix --cpus-per-task="$threads" --kill-on-bad-exit=1)
+    ;;
+  mpirun)
+    # One rank per task, bound to as many cores as a task has.
+    launch=(mpirun -np "$SLURM_NTASKS" --map-by "slot:PE=$threads" --bind-to core)
+    ;;
+  *)
+    echo "LAUNCHER=$launcher is unknown - use srun or mpirun" >&2
+    exit 2
+    ;;
+esac
+
+echo "$(date '+%F %T') job $SLURM_JOB_ID: $SLURM_NTASKS ranks on $SLURM_JOB_NUM_NODES nodes, $threads cores each, by $launcher"
+"${launch[@]}" "$bin/lockstep" train --config configs/cifar_resnet.cfg --run.name "$name" \
+  --run.root runs --run.threads "$threads" --data.train shards/train --data.test shards/test "$@"
+
+"${launch[@]}" "$bin/lockstep" evaluate --checkpoint "runs/$name/checkpoints/best" \
+  --data.test shards/test --run.threads "$threads"
+echo "$(date '+%F %T') job $SLURM_JOB_ID: done, results in $PWD/runs/$name"
