@@ -8,7 +8,7 @@ namespace lockstep {
 struct Range {
   std::int64_t begin = 0;
   std::int64_t end = 0;
-  [[nodiscard]] std::int64_t size() const noexcept { return end - begin; }
+  [[nodiscard]] constexpr std::int64_t size() const noexcept { return end - begin; }
   bool operator==(const Range&) const = default;
 };
 
