@@ -41,8 +41,11 @@ struct SamplerOptions {
 /// The plan of an epoch: a pure function of (options, epoch, rank, size). No state.
 class Sampler {
  public:
+  /// Throws Error on a negative count or a batch or accumulation below 1.
   explicit Sampler(const SamplerOptions& options);
 
+  [[nodiscard]] const SamplerOptions& options() const noexcept { return options_; }
+  /// 0 when there is no sample, or fewer than a batch with drop_last.
   [[nodiscard]] std::int64_t updates_per_epoch() const noexcept;
   /// Index (0..N-1) of the sample at `position` in the order of `epoch`.
   [[nodiscard]] std::int64_t sample_at(std::int64_t epoch, std::int64_t position) const noexcept;

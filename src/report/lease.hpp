@@ -1,0 +1,45 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace lockstep::report {
+
+/// A lease of another host is stale when its heartbeat is older than this.
+inline constexpr std::chrono::seconds kLeaseTimeout{60};
+
+/// lease.json in a folder: who is working there, with a heartbeat that a thread renews. It is
+/// rewritten in place with the same length, which needs no space on a full disk and never shows a
+/// reader half a text.
+class Lease {
+ public:
+  /// Throws Error when the file cannot be made.
+  Lease(const std::string& folder, std::chrono::milliseconds heartbeat);
+  ~Lease();  ///< removes the file
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+
+ private:
+  void renew();
+  bool write() noexcept;
+
+  std::string file_;
+  std::chrono::milliseconds heartbeat_;
+  std::string before_;  // text up to the time of the heartbeat, and after it
+  std::string after_;
+  int fd_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+/// Who holds a live lease on the folder, in words ("process 12 on host a, ..."); empty when nobody.
+/// A process of this machine is alive as long as the system knows it, any other one as long as its
+/// heartbeat is younger than kLeaseTimeout.
+[[nodiscard]] std::string live_lease_holder(const std::string& folder);
+
+}  // namespace lockstep::report

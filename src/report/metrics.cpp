@@ -1,0 +1,133 @@
+#include "lockstep/report/metrics.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <concepts>
+#include <string_view>
+
+#include "lockstep/base/check.hpp"
+
+namespace lockstep::report {
+
+namespace {
+
+constexpr std::string_view kMetricsHeader =
+    "epoch,updates,train_loss,train_top1,val_loss,val_top1,val_top5,val_samples,lr,grad_norm,best";
+constexpr std::string_view kTimingsHeader =
+    "epoch,train_seconds,eval_seconds,images_per_second,data_wait_seconds,exposed_comm_seconds";
+
+/// A line of comma-separated values. Floating point is the shortest text that reads back as the
+/// same number, with a point whatever the locale.
+class Row {
+ public:
+  template <typename T>
+  requires std::floating_point<T> || std::integral<T> Row& operator<<(T value) {
+    std::array<char, 32> text{};
+    const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+    return add({text.data(), static_cast<std::size_t>(end - text.data())});
+  }
+  Row& empty(int count) {
+    for (int i = 0; i < count; ++i) add({});
+    return *this;
+  }
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+
+ private:
+  Row& add(std::string_view field) {
+    if (!first_) text_ += ',';
+    first_ = false;
+    text_ += field;
+    return *this;
+  }
+
+  bool first_ = true;
+  std::string text_;
+};
+
+/// A CSV file that grows by whole lines, each written through to the system before put() returns.
+class CsvFile {
+ public:
+  CsvFile(const std::string& path, std::string_view header)
+      : path_(path), fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
+    if (fd_ < 0) fail(errno_text());
+    try {
+      if (size() == 0) put(std::string(header));
+    } catch (...) {
+      ::close(fd_);
+      throw;
+    }
+  }
+  ~CsvFile() { ::close(fd_); }
+  CsvFile(const CsvFile&) = delete;
+  CsvFile& operator=(const CsvFile&) = delete;
+
+  void put(std::string line) {
+    line += '\n';
+    const off_t before = size();
+    std::size_t done = 0;
+    while (done < line.size()) {
+      const ssize_t count = ::write(fd_, line.data() + done, line.size() - done);
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) {
+        const std::string why = count < 0 ? errno_text() : "nothing was taken";
+        // No half line may stay behind: whoever reads the file would take it for a row. If even
+        // that fails, the error thrown says enough.
+        if (done > 0 && ::ftruncate(fd_, before) != 0) fail(why + "; its last line is incomplete");
+        fail(why);
+      }
+      done += static_cast<std::size_t>(count);
+    }
+  }
+
+ private:
+  [[nodiscard]] off_t size() const {
+    struct stat status {};
+    if (::fstat(fd_, &status) != 0) fail(errno_text());
+    return status.st_size;
+  }
+  [[noreturn]] void fail(const std::string& why) const {
+    throw Error(path_ + " cannot be written", why, "free space on the disk or check permissions");
+  }
+
+  std::string path_;
+  int fd_;
+};
+
+}  // namespace
+
+struct MetricsWriter::Impl {
+  explicit Impl(const std::string& folder)
+      : metrics(folder + "/metrics.csv", kMetricsHeader),
+        timings(folder + "/timings.csv", kTimingsHeader) {}
+  CsvFile metrics;
+  CsvFile timings;
+};
+
+MetricsWriter::MetricsWriter(const std::string& run_folder)
+    : impl_(std::make_unique<Impl>(run_folder)) {}
+
+MetricsWriter::~MetricsWriter() = default;
+
+void MetricsWriter::write(const EpochRecord& record) {
+  Row row;
+  row << record.epoch << record.updates << record.train_loss << record.train_top1;
+  if (record.val) {
+    row << record.val->loss << record.val->top1() << record.val->top5() << record.val->samples;
+  } else {
+    row.empty(4);
+  }
+  row << record.learning_rate << record.grad_norm << (record.best ? 1 : 0);
+  impl_->metrics.put(row.text());
+
+  Row clock;
+  clock << record.epoch << record.train_seconds << record.eval_seconds << record.images_per_second
+        << record.data_wait_seconds << record.exposed_comm_seconds;
+  impl_->timings.put(clock.text());
+}
+
+}  // namespace lockstep::report

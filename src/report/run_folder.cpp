@@ -1,0 +1,120 @@
+#include "lockstep/report/run_folder.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+#include "lease.hpp"
+#include "lockstep/base/check.hpp"
+
+namespace lockstep::report {
+
+namespace {
+
+constexpr std::size_t kLongestName = 200;  // file systems end at 255 bytes
+
+/// Names must survive shells, scripts and every file system unquoted. Bytes of UTF-8 are fine.
+void check_name(const std::string& name) {
+  constexpr std::string_view kMarks = "._-+=,@";
+  const auto fit = [&](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
+           (byte >= 'a' && byte <= 'z') || byte >= 0x80 || kMarks.find(c) != kMarks.npos;
+  };
+  std::string why;
+  if (name.size() > kLongestName) {
+    why = "it is longer than " + std::to_string(kLongestName) + " bytes";
+  } else if (name.front() == '.' || name.front() == '-') {
+    why = std::string("it begins with '") + name.front() + "'";
+  } else {
+    for (const char c : name) {
+      if (fit(c)) continue;
+      const bool visible = c > ' ' && c != 0x7f;
+      why = visible ? std::string("it contains '") + c + "'"
+                    : "it contains a space or a control character";
+      break;
+    }
+  }
+  if (!why.empty()) {
+    throw UsageError("\"" + name + "\" cannot name a run", why,
+                     "use letters, digits and " + std::string(kMarks) + " for run.name");
+  }
+}
+
+std::string time_stamp() {
+  const std::time_t now = std::time(nullptr);
+  struct tm local {};
+  ::localtime_r(&now, &local);
+  char text[32];
+  std::strftime(text, sizeof(text), "%Y%m%d-%H%M%S", &local);
+  return text;
+}
+
+[[noreturn]] void fail_making(const std::string& path, const std::string& why) {
+  throw Error("the run folder " + path + " cannot be made", why,
+              "choose another run.root or check its permissions");
+}
+
+/// False when it exists.
+bool make_folder(const std::string& path) {
+  if (::mkdir(path.c_str(), 0777) == 0) return true;
+  if (errno != EEXIST) fail_making(path, errno_text());
+  return false;
+}
+
+[[noreturn]] void refuse_existing(const std::string& path) {
+  const std::string holder = live_lease_holder(path);
+  if (!holder.empty()) {
+    throw UsageError("the run folder " + path + " is in use", "by " + holder,
+                     "choose another run.name, or wait for that run to end");
+  }
+  throw UsageError("the run folder " + path + " exists", "a run of that name was made before",
+                   "choose another run.name");
+}
+
+std::string make_run_folder(const std::string& root, const std::string& name,
+                            const std::string& default_suffix) {
+  const std::string chosen = name.empty() ? time_stamp() + "_" + default_suffix : name;
+  check_name(chosen);
+  std::error_code error;
+  std::filesystem::create_directories(root, error);
+  if (error) fail_making(root, error.message());
+  const std::string path = (std::filesystem::path(root) / chosen).string();
+  if (make_folder(path)) return path;
+  if (!name.empty()) refuse_existing(path);
+  // Another run began in the same second.
+  for (int number = 2;; ++number) {
+    const std::string numbered = path + "_" + std::to_string(number);
+    if (make_folder(numbered)) return numbered;
+  }
+}
+
+}  // namespace
+
+struct RunFolder::Impl {
+  std::string path;
+  std::optional<Lease> lease;
+};
+
+RunFolder::RunFolder(const std::string& root, const std::string& name,
+                     const std::string& default_suffix, std::chrono::milliseconds heartbeat)
+    : impl_(std::make_unique<Impl>()) {
+  impl_->path = make_run_folder(root, name, default_suffix);
+  try {
+    impl_->lease.emplace(impl_->path, heartbeat);
+  } catch (...) {
+    ::rmdir(impl_->path.c_str());  // empty: the name stays free for the next try
+    throw;
+  }
+}
+
+RunFolder::~RunFolder() = default;
+
+const std::string& RunFolder::path() const noexcept { return impl_->path; }
+
+}  // namespace lockstep::report
