@@ -1,0 +1,191 @@
+#include "lockstep/report/run_folder.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+#include <thread>
+
+#include "lockstep/base/check.hpp"
+#include "temp_folder.hpp"
+
+namespace lockstep::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string host_name() {
+  char name[256] = {};
+  ::gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+std::int64_t now() { return static_cast<std::int64_t>(std::time(nullptr)); }
+
+nlohmann::json lease_of(const std::string& folder) {
+  return nlohmann::json::parse(read_file(folder + "/lease.json"));
+}
+
+/// The UsageError on making root/name, "" when there is none.
+std::string refusal(const TempFolder& root, const std::string& name) {
+  try {
+    const RunFolder folder(root.path(), name, "suffix");
+  } catch (const UsageError& error) {
+    EXPECT_EQ(error.code(), ExitCode::kUsage);
+    return error.what();
+  }
+  return {};
+}
+
+/// Makes root/run with a lease as another process would leave it.
+void leave_lease(const TempFolder& root, const nlohmann::json& lease) {
+  fs::create_directory(root / "run");
+  std::ofstream(root / "run/lease.json") << lease.dump();
+}
+
+/// The number of a process that no longer is.
+pid_t ended_process() {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ::waitpid(child, nullptr, 0);
+  return child;
+}
+
+TEST(RunFolder, MakesTheFolderBelowANewRootWithALeaseWhileItLives) {
+  const TempFolder temp;
+  const std::string root = temp / "deep/runs";
+  ::setenv("SLURM_JOB_ID", "4711", 1);
+  {
+    const RunFolder folder(root, "my_run-1", "unused");
+    EXPECT_EQ(folder.path(), root + "/my_run-1");
+    EXPECT_TRUE(fs::is_directory(folder.path()));
+    const auto lease = lease_of(folder.path());
+    EXPECT_EQ(lease.at("host"), host_name());
+    EXPECT_EQ(lease.at("pid"), ::getpid());
+    EXPECT_EQ(lease.at("job"), "4711");
+    EXPECT_NEAR(lease.at("heartbeat").get<double>(), static_cast<double>(now()), 2);
+  }
+  ::unsetenv("SLURM_JOB_ID");
+  EXPECT_TRUE(fs::is_directory(root + "/my_run-1"));
+  EXPECT_TRUE(fs::is_empty(root + "/my_run-1"));
+}
+
+TEST(RunFolder, DefaultNamesAreTimeAndSuffixAndUnique) {
+  const TempFolder root;
+  static const std::regex kName(R"(\d{8}-\d{6}_cifar_cnn_lr0\.1_b128(_\d+)?)");
+  std::set<std::string> paths;
+  for (int i = 0; i < 5; ++i) {
+    const RunFolder folder(root.path(), "", "cifar_cnn_lr0.1_b128");
+    paths.insert(folder.path());
+    EXPECT_TRUE(std::regex_match(fs::path(folder.path()).filename().string(), kName))
+        << folder.path();
+  }
+  EXPECT_EQ(paths.size(), 5U);
+}
+
+TEST(RunFolder, TheHeartbeatGoesOn) {
+  const TempFolder root;
+  const RunFolder folder(root.path(), "run", "", std::chrono::milliseconds(20));
+  const auto first = lease_of(folder.path()).at("heartbeat").get<std::int64_t>();
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (lease_of(folder.path()).at("heartbeat").get<std::int64_t>() == first) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+TEST(RunFolder, EndsAtOnceWhateverTheHeartbeat) {
+  const TempFolder root;
+  const auto begin = std::chrono::steady_clock::now();
+  { const RunFolder folder(root.path(), "run", "", std::chrono::hours(1)); }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+}
+
+TEST(RunFolder, AFolderInUseIsRefusedWithItsHolder) {
+  const TempFolder root;
+  const RunFolder folder(root.path(), "run", "");
+  const std::string message = refusal(root, "run");
+  EXPECT_NE(message.find("is in use (by process " + std::to_string(::getpid()) + " on host " +
+                         host_name()),
+            std::string::npos)
+      << message;
+  EXPECT_TRUE(fs::exists(folder.path() + "/lease.json"));
+}
+
+TEST(RunFolder, ALeaseOfAnotherHostLivesAsLongAsItsHeartbeat) {
+  const nlohmann::json lease = {{"host", "elsewhere"}, {"pid", 1}, {"job", "77"}};
+  for (const std::int64_t age : {0, 50, 70, 100000}) {
+    const TempFolder root;
+    auto aged = lease;
+    aged["heartbeat"] = now() - age;
+    leave_lease(root, aged);
+    const std::string message = refusal(root, "run");
+    const std::string holder = "is in use (by process 1 on host elsewhere, job 77";
+    EXPECT_EQ(message.find(holder) != std::string::npos, age < 60) << age << ": " << message;
+    EXPECT_EQ(message.find("exists (") != std::string::npos, age >= 60) << age << ": " << message;
+    EXPECT_NE(message.find("run.name"), std::string::npos) << message;
+  }
+}
+
+TEST(RunFolder, OnThisHostTheProcessDecidesAndNotTheHeartbeat) {
+  const auto refused_with = [](std::int64_t pid, std::int64_t started, std::int64_t age) {
+    const TempFolder root;
+    leave_lease(root, {{"host", host_name()},
+                       {"pid", pid},
+                       {"start_ticks", started},
+                       {"heartbeat", now() - age}});
+    return refusal(root, "run");
+  };
+  EXPECT_NE(refused_with(::getpid(), 0, 100000).find("is in use"), std::string::npos);
+  EXPECT_NE(refused_with(ended_process(), 0, 0).find("exists"), std::string::npos);
+  // The number was given to another process, which began at another time.
+  EXPECT_NE(refused_with(::getpid(), 1, 0).find("exists"), std::string::npos);
+  EXPECT_NE(refused_with(-1, 0, 0).find("exists"), std::string::npos);
+}
+
+TEST(RunFolder, AnExistingFolderWithoutAReadableLeaseIsRefused) {
+  for (const std::string text : {"", "{", "[1]", "{\"host\": 5}"}) {
+    const TempFolder root;
+    fs::create_directory(root / "run");
+    if (!text.empty()) std::ofstream(root / "run/lease.json") << text;
+    const std::string message = refusal(root, "run");
+    EXPECT_NE(message.find("run folder " + root.path() + "/run exists"), std::string::npos)
+        << message;
+  }
+}
+
+TEST(RunFolder, NamesThatAreNoNamesAreRefused) {
+  const TempFolder root;
+  for (const std::string name : {"a/b", "/a", "..", ".", ".hidden", "-rf", "a b", "a\nb", "a\tb",
+                                 "a*", "a?", "a:b", "a$b", "a\\b", "a'b", "~a"}) {
+    EXPECT_NE(refusal(root, name).find("cannot name a run"), std::string::npos) << name;
+  }
+  EXPECT_NE(refusal(root, std::string(201, 'a')).find("longer than 200"), std::string::npos);
+  EXPECT_TRUE(fs::is_empty(root.path()));
+  for (const std::string& name : {std::string("a"), std::string("a.b-c_d+e=f,g@1"),
+                                  std::string("läufe"), std::string(200, 'a')}) {
+    EXPECT_EQ(refusal(root, name), "");
+  }
+}
+
+TEST(RunFolder, ARootThatCannotBeMadeIsAnErrorByName) {
+  const TempFolder temp;
+  std::ofstream(temp / "file") << "x";
+  for (const std::string& root : {temp / "file", temp / "file/below"}) {
+    try {
+      const RunFolder folder(root, "run", "");
+      FAIL() << "no error";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kFailed);
+      EXPECT_NE(std::string(error.what()).find(root), std::string::npos) << error.what();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::report
