@@ -1,0 +1,51 @@
+#include "lockstep/base/check.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <numeric>
+#include <system_error>
+#include <vector>
+
+namespace lockstep {
+namespace {
+
+std::string compose(std::string_view problem, std::string_view why, std::string_view hint) {
+  std::string message(problem);
+  if (!why.empty()) {
+    message.append(" (").append(why).append(")");
+  }
+  if (!hint.empty()) {
+    message.append(" - ").append(hint);
+  }
+  return message;
+}
+
+}  // namespace
+
+Error::Error(std::string_view problem, std::string_view why, std::string_view hint, ExitCode code)
+    : std::runtime_error(compose(problem, why, hint)), code_(code) {}
+
+void require(bool holds, std::string_view problem, std::string_view why, std::string_view hint) {
+  if (!holds) {
+    throw Error(problem, why, hint);
+  }
+}
+
+std::string errno_text() { return std::error_code(errno, std::generic_category()).message(); }
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t substituted = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({substituted, diagonal + 1, row[j] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace lockstep
