@@ -14,13 +14,20 @@ namespace lockstep::model {
 /// ranks, weighted by counts, so its result does not depend on the number of ranks. Names as
 /// BatchNorm2d (weight, bias, running_mean, running_var, num_batches_tracked). One all-reduce
 /// forward, one backward, float64 sums on the CPU.
-/// Training on one value per channel in the whole batch throws Error.
+/// Training on one value per channel in the whole batch throws Error. The gradients of weight and
+/// bias are this rank's sums; the gradient reducer adds the ranks. Running statistics take the
+/// unbiased variance; Phase::kRecompute leaves them alone.
 class SyncBatchNorm : public torch::nn::Module {
  public:
   SyncBatchNorm(std::int64_t channels, double momentum, comm::Collectives& collectives,
                 double eps = 1e-5);
   /// x: [n, C] or [n, C, H, W], contiguous or channels_last, n may be 0.
   at::Tensor forward(const at::Tensor& x, const StepContext& context);
+
+  // The counter stays int64 when the network changes its dtype, as in PyTorch's Python modules.
+  using torch::nn::Module::to;
+  void to(torch::Device device, torch::Dtype dtype, bool non_blocking) override;
+  void to(torch::Dtype dtype, bool non_blocking) override;
 
   at::Tensor weight, bias, running_mean, running_var, num_batches_tracked;
 

@@ -14,8 +14,8 @@ enum class Phase { kTrain, kEvaluate, kRecompute };
 struct StepContext {
   Phase phase = Phase::kEvaluate;
   std::uint64_t seed = 0;
-  std::int64_t update = 0;                    ///< update counter of the run
-  const std::int64_t* sample_ids = nullptr;   ///< one per row of the input (kTrain)
+  std::int64_t update = 0;                   ///< update counter of the run
+  const std::int64_t* sample_ids = nullptr;  ///< one per row of the input (kTrain)
   [[nodiscard]] bool training() const noexcept { return phase != Phase::kEvaluate; }
 };
 

@@ -1,0 +1,28 @@
+#include "basic_layers.hpp"
+
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/zeros.h>
+
+namespace lockstep::model {
+
+Conv2d::Conv2d(std::int64_t in_channels, std::int64_t out_channels, const Geometry& geometry,
+               bool bias)
+    : torch::nn::Module("Conv2d"), geometry_(geometry) {
+  weight_ = register_parameter(
+      "weight", at::zeros({out_channels, in_channels, geometry.kernel, geometry.kernel}));
+  if (bias) bias_ = register_parameter("bias", at::zeros({out_channels}));
+}
+
+at::Tensor Conv2d::forward(const at::Tensor& x) const {
+  return at::conv2d(x, weight_, bias_, geometry_.stride, geometry_.padding);
+}
+
+Linear::Linear(std::int64_t in_features, std::int64_t out_features) : torch::nn::Module("Linear") {
+  weight_ = register_parameter("weight", at::zeros({out_features, in_features}));
+  bias_ = register_parameter("bias", at::zeros({out_features}));
+}
+
+at::Tensor Linear::forward(const at::Tensor& x) const { return at::linear(x, weight_, bias_); }
+
+}  // namespace lockstep::model
