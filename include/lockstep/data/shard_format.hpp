@@ -18,6 +18,15 @@ inline constexpr const char* kChecksums = "checksums";        ///< uint32 [N], C
 inline constexpr const char* kClasses = "classes";            ///< UTF-8 strings
 inline constexpr const char* kSourcePaths = "source_paths";   ///< UTF-8 strings [N]
 
+/// Attributes of the root group of every shard.
+inline constexpr const char* kFormatAttribute = "format";            ///< kFormatName
+inline constexpr const char* kVersionAttribute = "format_version";   ///< int64
+inline constexpr const char* kSetIdAttribute = "set_id";             ///< 32 hex digits
+inline constexpr const char* kShardIndexAttribute = "shard_index";   ///< int64, from 0
+inline constexpr const char* kSampleCountAttribute = "sample_count"; ///< int64, of this shard
+inline constexpr const char* kMeanAttribute = "mean";                ///< float64 [3], of the set
+inline constexpr const char* kStdAttribute = "std";                  ///< float64 [3], of the set
+
 struct ShardInfo {
   std::string file;         ///< "00000.h5"
   std::int64_t samples = 0;
@@ -42,5 +51,7 @@ struct SetInfo {
 [[nodiscard]] std::string to_json(const SetInfo& info);
 /// Throws Error naming `source` on anything missing, of the wrong type or inconsistent.
 [[nodiscard]] SetInfo set_info_from_json(const std::string& text, const std::string& source);
+/// Reads FOLDER/set.json. Throws Error naming the folder when it is no set.
+[[nodiscard]] SetInfo read_set_info(const std::string& folder);
 
 }  // namespace lockstep::data
