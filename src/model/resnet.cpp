@@ -84,7 +84,7 @@ class ResNet : public Network {
     x = at::relu(bn1_->forward(conv1_->forward(x), context));
     if (imagenet_stem_) x = at::max_pool2d(x, 3, 2, 1);
     for (const auto& block : blocks_) x = block->forward(x, context);
-    return fc_->forward(at::flatten(at::adaptive_avg_pool2d(x, 1), 1));
+    return fc_->forward(at::flatten(at::adaptive_avg_pool2d(x, {1, 1}), 1));
   }
 
  private:

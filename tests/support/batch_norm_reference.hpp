@@ -20,7 +20,7 @@ inline at::Tensor make_batch(const std::vector<std::int64_t>& shape, at::ScalarT
   return channels_last && x.dim() == 4 ? x.contiguous(at::MemoryFormat::ChannelsLast) : x;
 }
 
-/// What PyTorch's batch normalisation gives for a whole batch.
+/// What PyTorch's batch normalisation gives for a whole batch, computed in float64.
 struct BatchNormReference {
   at::Tensor y, dx, dweight, dbias, running_mean, running_var;
 };
@@ -28,15 +28,16 @@ struct BatchNormReference {
 inline BatchNormReference batch_norm_reference(const at::Tensor& x, const at::Tensor& dy,
                                                const at::Tensor& weight, const at::Tensor& bias,
                                                double momentum, double eps = 1e-5) {
-  const at::Tensor input = x.detach().clone().requires_grad_(true);
-  const at::Tensor gain = weight.detach().to(x.scalar_type()).clone().requires_grad_(true);
-  const at::Tensor shift = bias.detach().to(x.scalar_type()).clone().requires_grad_(true);
+  const auto leaf = [](const at::Tensor& t) {
+    return t.detach().to(at::kDouble).clone().requires_grad_(true);
+  };
+  const at::Tensor input = leaf(x), gain = leaf(weight), shift = leaf(bias);
   BatchNormReference r;
-  r.running_mean = at::zeros({x.size(1)}, x.options());
-  r.running_var = at::ones({x.size(1)}, x.options());
+  r.running_mean = at::zeros({x.size(1)}, at::kDouble);
+  r.running_var = at::ones({x.size(1)}, at::kDouble);
   r.y =
       at::batch_norm(input, gain, shift, r.running_mean, r.running_var, true, momentum, eps, false);
-  r.y.backward(dy);
+  r.y.backward(dy.to(at::kDouble));
   r.dx = input.grad();
   r.dweight = gain.grad();
   r.dbias = shift.grad();
