@@ -63,7 +63,7 @@ void run(const std::vector<std::string>& args, comm::MpiSession& session) {
   comm::require_same(*start, config_hash(command_line.config), "the configuration");
 
   const RunConfig& config = command_line.config;
-  auto control = session.make_collectives({.timeout_s = config.comm.timeout, .name = "control"});
+  auto control = session.make_collectives({.name = "control", .timeout_s = config.comm.timeout});
   report::RunLog log(world.rank, report::level_from_name(config.run.log_level));
   jobs::JobContext context{args, command_line, session, *control, log};
   const auto& table = jobs::job_table();

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace lockstep::tools {
+
+/// A picture file of a folder of class folders.
+struct FoundFile {
+  std::int32_t label = 0;
+  std::string path;  ///< relative to the root, UTF-8, with /
+};
+
+/// What a folder holds. `files` in byte order of (class, path).
+struct ScanResult {
+  std::vector<std::string> classes;  ///< byte order of names, or the order of the given list
+  std::vector<FoundFile> files;
+  std::map<std::string, std::int64_t> ignored;  ///< reason -> files
+  [[nodiscard]] std::int64_t ignored_count() const;
+};
+
+struct ScanOptions {
+  /// Labels by this list instead of by the folders found; a folder that is not in it is an error.
+  std::vector<std::string> classes;
+  bool allow_empty_classes = false;
+};
+
+/// Reads a folder as torchvision's ImageFolder does: the folders in it are classes, pictures in
+/// deeper folders belong to the top one. Hidden files and folders and files without a picture's
+/// suffix are ignored and counted. Links are followed, circles of them ignored and counted. Throws
+/// UsageError when there is no class, or one has no picture.
+[[nodiscard]] ScanResult scan_folder(const std::string& root, const ScanOptions& options);
+
+}  // namespace lockstep::tools

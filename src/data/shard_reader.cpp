@@ -1,0 +1,207 @@
+#include "lockstep/data/shard_reader.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "hdf5_file.hpp"
+#include "lockstep/base/check.hpp"
+
+namespace lockstep::data {
+namespace {
+
+constexpr const char* kHint = "pack the set again, or copy it again from where it was made";
+
+[[noreturn]] void damaged(const std::string& path, const std::string& why) {
+  throw Error("shard '" + path + "' cannot be used", why, kHint);
+}
+
+/// A file open for reading alone.
+class ReadFile {
+ public:
+  explicit ReadFile(const std::string& path)
+      : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (descriptor_ < 0) damaged(path, errno_text());
+  }
+  ~ReadFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  ReadFile(ReadFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  ReadFile& operator=(ReadFile&&) = delete;
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+  [[nodiscard]] std::int64_t size() const {
+    struct stat status {};
+    return ::fstat(descriptor_, &status) == 0 ? status.st_size : -1;
+  }
+
+ private:
+  int descriptor_;
+};
+
+/// One shard, open: pictures by pread at `offset`, or through HDF5.
+struct Shard {
+  std::string path;
+  std::int64_t begin = 0;  // id of its first sample
+  ReadFile file;
+  std::int64_t offset = -1;
+  std::optional<Hdf5Rows> rows;
+};
+
+void check_identity(const Hdf5File& shard, const std::string& path, const SetInfo& info,
+                    std::int64_t index) {
+  if (shard.text(kFormatAttribute) != kFormatName) damaged(path, "it has another format");
+  if (shard.integer(kVersionAttribute) != kFormatVersion) damaged(path, "it has another version");
+  if (shard.text(kSetIdAttribute) != info.set_id) {
+    damaged(path, "it belongs to another set (id " + shard.text(kSetIdAttribute) +
+                      ", the set's is " + info.set_id + ")");
+  }
+  if (shard.integer(kShardIndexAttribute) != index) {
+    damaged(path, "it is shard " + std::to_string(shard.integer(kShardIndexAttribute)) +
+                      " of the set under the name of shard " + std::to_string(index));
+  }
+}
+
+void check_images(const DatasetInfo& images, const std::string& path, const SetInfo& info,
+                  std::int64_t samples) {
+  const std::vector<std::int64_t> expected{samples, info.height, info.width, 3};
+  if (images.kind != DatasetInfo::Kind::kUnsigned || images.element_bytes != 1) {
+    damaged(path, "its pictures are not unsigned bytes");
+  }
+  if (images.dims != expected)
+    damaged(path, "its pictures have another number or size than the set says");
+}
+
+}  // namespace
+
+struct ShardSet::Impl {
+  std::string folder;
+  SetInfo info;
+  std::vector<Shard> shards;
+  std::vector<std::int32_t> labels;
+  std::int64_t slow = 0;
+  mutable std::once_flag checksums_once;
+  mutable std::vector<std::uint32_t> checksums;
+
+  void open_shard(std::int64_t index);
+  [[nodiscard]] const Shard& shard_of(std::int64_t id) const {
+    const auto after = std::upper_bound(shards.begin(), shards.end(), id,
+                                        [](std::int64_t i, const Shard& s) { return i < s.begin; });
+    return *(after - 1);
+  }
+};
+
+void ShardSet::Impl::open_shard(std::int64_t index) {
+  const ShardInfo& expected = info.shards[static_cast<std::size_t>(index)];
+  const std::string path = folder + "/" + expected.file;
+  Shard shard{path, static_cast<std::int64_t>(labels.size()), ReadFile(path), -1, std::nullopt};
+  const auto file = Hdf5File::open_read(path);
+  check_identity(file, path, info, index);
+  const DatasetInfo images = file.info(kImages);
+  check_images(images, path, info, expected.samples);
+  if (images.offset >= 0) {
+    const std::int64_t end = images.offset + expected.samples * info.height * info.width * 3;
+    if (end > shard.file.size()) {
+      damaged(path, "it is cut off: it has " + std::to_string(shard.file.size()) +
+                        " bytes, its pictures end at " + std::to_string(end));
+    }
+    shard.offset = images.offset;
+  } else {
+    shard.rows = file.open_rows(kImages);
+    ++slow;
+  }
+  const DatasetInfo label_info = file.info(kLabels);
+  if (label_info.kind != DatasetInfo::Kind::kSigned || label_info.element_bytes != 4) {
+    damaged(path, "its labels are not int32");
+  }
+  const std::vector<std::int32_t> own = file.read_int32(kLabels);
+  if (static_cast<std::int64_t>(own.size()) != expected.samples) {
+    damaged(path, "it has " + std::to_string(own.size()) + " labels for " +
+                      std::to_string(expected.samples) + " samples");
+  }
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (own[i] < 0 || static_cast<std::size_t>(own[i]) >= info.classes.size()) {
+      damaged(path, "sample " + std::to_string(i) + " has label " + std::to_string(own[i]) +
+                        " of " + std::to_string(info.classes.size()) + " classes");
+    }
+  }
+  if (file.read_text(kClasses) != info.classes)
+    damaged(path, "its classes are not those of the set");
+  labels.insert(labels.end(), own.begin(), own.end());
+  shards.push_back(std::move(shard));
+}
+
+ShardSet::ShardSet(const std::string& folder) : impl_(std::make_unique<Impl>()) {
+  impl_->folder = folder;
+  impl_->info = read_set_info(folder);
+  impl_->labels.reserve(static_cast<std::size_t>(impl_->info.samples));
+  for (std::size_t i = 0; i < impl_->info.shards.size(); ++i) {
+    impl_->open_shard(static_cast<std::int64_t>(i));
+  }
+  std::vector<std::int64_t> counts(impl_->info.classes.size());
+  for (const std::int32_t label : impl_->labels) ++counts[static_cast<std::size_t>(label)];
+  require(counts == impl_->info.class_counts, "the set '" + folder + "' cannot be used",
+          "the labels in its shards do not add up to the class counts of set.json", kHint);
+}
+
+ShardSet::~ShardSet() = default;
+ShardSet::ShardSet(ShardSet&&) noexcept = default;
+ShardSet& ShardSet::operator=(ShardSet&&) noexcept = default;
+
+const SetInfo& ShardSet::info() const noexcept { return impl_->info; }
+const std::string& ShardSet::folder() const noexcept { return impl_->folder; }
+const std::vector<std::int32_t>& ShardSet::labels() const noexcept { return impl_->labels; }
+std::int64_t ShardSet::slow_shards() const noexcept { return impl_->slow; }
+std::int64_t ShardSet::sample_bytes() const noexcept {
+  return impl_->info.height * impl_->info.width * 3;
+}
+
+void ShardSet::read(std::int64_t id, std::uint8_t* out) const {
+  const Shard& shard = impl_->shard_of(id);
+  const std::int64_t row = id - shard.begin;
+  if (shard.rows) {
+    shard.rows->read(row, out);
+    return;
+  }
+  auto left = static_cast<std::size_t>(sample_bytes());
+  std::int64_t offset = shard.offset + row * sample_bytes();
+  while (left > 0) {
+    const ssize_t n = ::pread(shard.file.descriptor(), out, left, offset);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) {
+      damaged(shard.path, "reading sample " + std::to_string(row) +
+                              (n == 0 ? ": the file ends early" : ": " + errno_text()));
+    }
+    out += n;
+    left -= static_cast<std::size_t>(n);
+    offset += n;
+  }
+}
+
+std::uint32_t ShardSet::stored_checksum(std::int64_t id) const {
+  std::call_once(impl_->checksums_once, [this] {
+    for (const Shard& shard : impl_->shards) {
+      const auto own = Hdf5File::open_read(shard.path).read_uint32(kChecksums);
+      impl_->checksums.insert(impl_->checksums.end(), own.begin(), own.end());
+    }
+    require(impl_->checksums.size() == impl_->labels.size(), "'" + folder() + "' cannot be checked",
+            "it has another number of checksums than of samples", kHint);
+  });
+  return impl_->checksums[static_cast<std::size_t>(id)];
+}
+
+std::vector<std::string> ShardSet::source_paths() const {
+  std::vector<std::string> paths;
+  for (const Shard& shard : impl_->shards) {
+    const auto own = Hdf5File::open_read(shard.path).read_text(kSourcePaths);
+    paths.insert(paths.end(), own.begin(), own.end());
+  }
+  return paths;
+}
+
+}  // namespace lockstep::data
