@@ -106,8 +106,11 @@ at::Tensor local_gradient_sums(const at::Tensor& dy, const at::Tensor& x, const 
   } else {
     dispatch(x, [&](auto zero) {
       using T = decltype(zero);
+      const at::Tensor centre = mean.to(c10::CppTypeToScalarType<T>::value);
       gradient_moments<T>(dy.const_data_ptr<T>(), x.const_data_ptr<T>(), layout_of(x),
-                          mean.const_data_ptr<double>(), sums.mutable_data_ptr<double>());
+                          centre.const_data_ptr<T>(), sums.mutable_data_ptr<double>());
+      // The kernel centred on the mean rounded to T.
+      sums[1].sub_((mean - centre.to(at::kDouble)).mul_(sums[0]));
     });
   }
   sums[1].mul_(inverse_std);

@@ -106,7 +106,7 @@ void normalise(const T* x, const BatchLayout& layout, const T* centre, const T* 
 }
 
 template <typename T>
-void gradient_moments(const T* dy, const T* x, const BatchLayout& layout, const double* centre,
+void gradient_moments(const T* dy, const T* x, const BatchLayout& layout, const T* centre,
                       double* sums) {
   if (layout.inner == 1) {
     sum_over_rows(layout, sums, [&](std::int64_t first, std::int64_t rows, double* a, double* b) {
@@ -136,12 +136,11 @@ void input_gradient(const T* dy, const T* x, const BatchLayout& layout, const T*
   }
 }
 
-#define LOCKSTEP_INSTANTIATE(T)                                                               \
-  template void channel_moments<T>(const T*, const BatchLayout&, const double*, double*);     \
-  template void normalise<T>(const T*, const BatchLayout&, const T*, const T*, const T*, T*); \
-  template void gradient_moments<T>(const T*, const T*, const BatchLayout&, const double*,    \
-                                    double*);                                                 \
-  template void input_gradient<T>(const T*, const T*, const BatchLayout&, const T*, const T*, \
+#define LOCKSTEP_INSTANTIATE(T)                                                                 \
+  template void channel_moments<T>(const T*, const BatchLayout&, const double*, double*);       \
+  template void normalise<T>(const T*, const BatchLayout&, const T*, const T*, const T*, T*);   \
+  template void gradient_moments<T>(const T*, const T*, const BatchLayout&, const T*, double*); \
+  template void input_gradient<T>(const T*, const T*, const BatchLayout&, const T*, const T*,   \
                                   const T*, const T*, T*);
 LOCKSTEP_INSTANTIATE(float)
 LOCKSTEP_INSTANTIATE(double)

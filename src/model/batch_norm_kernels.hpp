@@ -26,9 +26,9 @@ template <typename T>
 void normalise(const T* x, const BatchLayout& layout, const T* centre, const T* scale,
                const T* offset, T* y);
 
-/// sums[c] = sum(dy), sums[C + c] = sum(dy * (x - centre[c])).
+/// sums[c] = sum(dy), sums[C + c] = sum(dy * (x - centre[c])); centre is near the mean of x.
 template <typename T>
-void gradient_moments(const T* dy, const T* x, const BatchLayout& layout, const double* centre,
+void gradient_moments(const T* dy, const T* x, const BatchLayout& layout, const T* centre,
                       double* sums);
 
 /// dx = scale * dy + slope * (x - centre) + offset.

@@ -34,29 +34,32 @@ static LOCKSTEP_SIMD_CLONES void moments_rows(const T* __restrict x, std::int64_
   }
 }
 
+// Four terms are added in T, groups of four in float64: the terms are centred, so a group loses no
+// more than the rounding of its inputs, and a quarter of the conversions to float64 is left.
 template <typename T>
 static LOCKSTEP_SIMD_CLONES void gradient_rows(const T* __restrict dy, const T* __restrict x,
                                                std::int64_t rows, std::int64_t channels,
-                                               const double* __restrict centre,
-                                               double* __restrict sum, double* __restrict product) {
+                                               const T* __restrict centre, double* __restrict sum,
+                                               double* __restrict product) {
   std::int64_t r = 0;
   for (; r + kUnroll <= rows; r += kUnroll, x += kUnroll * channels, dy += kUnroll * channels) {
     for (std::int64_t c = 0; c < channels; ++c) {
-      const double g0 = dy[c];
-      const double g1 = dy[channels + c];
-      const double g2 = dy[2 * channels + c];
-      const double g3 = dy[3 * channels + c];
+      const T g0 = dy[c];
+      const T g1 = dy[channels + c];
+      const T g2 = dy[2 * channels + c];
+      const T g3 = dy[3 * channels + c];
+      const T p0 = g0 * (x[c] - centre[c]);
+      const T p1 = g1 * (x[channels + c] - centre[c]);
+      const T p2 = g2 * (x[2 * channels + c] - centre[c]);
+      const T p3 = g3 * (x[3 * channels + c] - centre[c]);
       sum[c] += (g0 + g1) + (g2 + g3);
-      product[c] +=
-          (g0 * (x[c] - centre[c]) + g1 * (x[channels + c] - centre[c])) +
-          (g2 * (x[2 * channels + c] - centre[c]) + g3 * (x[3 * channels + c] - centre[c]));
+      product[c] += (p0 + p1) + (p2 + p3);
     }
   }
   for (; r < rows; ++r, x += channels, dy += channels) {
     for (std::int64_t c = 0; c < channels; ++c) {
-      const double g = dy[c];
-      sum[c] += g;
-      product[c] += g * (x[c] - centre[c]);
+      sum[c] += dy[c];
+      product[c] += dy[c] * (x[c] - centre[c]);
     }
   }
 }
@@ -123,23 +126,34 @@ static LOCKSTEP_SIMD_CLONES void moments_plane(const T* __restrict x, std::int64
 
 template <typename T>
 static LOCKSTEP_SIMD_CLONES void gradient_plane(const T* __restrict dy, const T* __restrict x,
-                                                std::int64_t size, double centre,
-                                                double* __restrict sum,
+                                                std::int64_t size, T centre, double* __restrict sum,
                                                 double* __restrict product) {
   double s[kLanes] = {};
   double p[kLanes] = {};
+  constexpr std::int64_t kGroup = kUnroll * kLanes;
   std::int64_t i = 0;
+  for (; i + kGroup <= size; i += kGroup) {
+    const T* g = dy + i;
+    const T* v = x + i;
+    for (std::int64_t j = 0; j < kLanes; ++j) {
+      const T g0 = g[j];
+      const T g1 = g[kLanes + j];
+      const T g2 = g[2 * kLanes + j];
+      const T g3 = g[3 * kLanes + j];
+      s[j] += (g0 + g1) + (g2 + g3);
+      p[j] += (g0 * (v[j] - centre) + g1 * (v[kLanes + j] - centre)) +
+              (g2 * (v[2 * kLanes + j] - centre) + g3 * (v[3 * kLanes + j] - centre));
+    }
+  }
   for (; i + kLanes <= size; i += kLanes) {
     for (std::int64_t j = 0; j < kLanes; ++j) {
-      const double g = dy[i + j];
-      s[j] += g;
-      p[j] += g * (x[i + j] - centre);
+      s[j] += dy[i + j];
+      p[j] += dy[i + j] * (x[i + j] - centre);
     }
   }
   for (std::int64_t j = 0; i < size; ++i, ++j) {
-    const double g = dy[i];
-    s[j] += g;
-    p[j] += g * (x[i] - centre);
+    s[j] += dy[i];
+    p[j] += dy[i] * (x[i] - centre);
   }
   *sum += fold(s);
   *product += fold(p);
