@@ -57,7 +57,7 @@ case "$launcher" in
 esac
 
 echo "$(date '+%F %T') job $SLURM_JOB_ID: $SLURM_NTASKS ranks on $SLURM_JOB_NUM_NODES nodes, $threads cores each, by $launcher"
-"${launch[@]}" "$bin/lockstep" train --config configs/cifar_resnet.cfg --run.name "$name" \
+"${launch[@]}" "$bin/lockstep" train --config configs/cifar_resnet18.cfg --run.name "$name" \
   --run.root runs --run.threads "$threads" --data.train shards/train --data.test shards/test "$@"
 
 "${launch[@]}" "$bin/lockstep" evaluate --checkpoint "runs/$name/checkpoints/best" \
