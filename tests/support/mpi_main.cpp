@@ -20,11 +20,15 @@ class RankPrinter final : public ::testing::EmptyTestEventListener {
   explicit RankPrinter(int rank) : rank_(rank) {}
 
  private:
+  // Asking gtest for the current test while it reports a result would wait for its lock for ever.
+  void OnTestStart(const ::testing::TestInfo& test) override {
+    test_ = std::string(test.test_suite_name()) + "." + test.name() + " ";
+  }
+  void OnTestEnd(const ::testing::TestInfo& /*test*/) override { test_.clear(); }
+
   void OnTestPartResult(const ::testing::TestPartResult& result) override {
     if (!result.failed()) return;
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    std::string text = "[rank " + std::to_string(rank_) + "] FAILED ";
-    if (test != nullptr) text += std::string(test->test_suite_name()) + "." + test->name() + " ";
+    std::string text = "[rank " + std::to_string(rank_) + "] FAILED " + test_;
     if (result.file_name() != nullptr) {
       text += std::string(result.file_name()) + ":" + std::to_string(result.line_number());
     }
@@ -33,6 +37,7 @@ class RankPrinter final : public ::testing::EmptyTestEventListener {
   }
 
   int rank_;
+  std::string test_;
 };
 
 int run_all(comm::MpiSession& session) {
