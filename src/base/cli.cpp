@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
-#include <set>
+#include <string>
+#include <vector>
 
 #include "config_file.hpp"
 #include "lockstep/base/check.hpp"
@@ -13,205 +14,165 @@ namespace {
 
 namespace po = boost::program_options;
 
-/// A value as text, before it is read into the config.
-struct RawValue {
-  std::string text;
-  std::string origin;
-  bool literal = false;
-};
-using RawValues = std::map<std::string, RawValue>;
+bool is_help(const std::string& arg) { return arg == "--help" || arg == "-h"; }
 
-po::options_description describe_options() {
+/// The Boost description of all options, made from the one table.
+po::options_description description() {
   po::options_description all;
-  auto add = all.add_options();
-  add("help", "");
-  add("version", "");
-  add("print-config", "");
-  add("list-options", "");
-  add("config", po::value<std::string>(), "");
-  add("checkpoint", po::value<std::string>(), "");
+  all.add_options()("config", po::value<std::string>())("checkpoint", po::value<std::string>())(
+      "help,h", "")("version", "")("print-config", "")("list-options", "");
   for (const Option& option : option_table()) {
-    add(option.name().c_str(), po::value<std::string>(), "");
+    all.add_options()(option.name().c_str(), po::value<std::string>(), option.help.c_str());
   }
   return all;
 }
 
-std::string suggestion_for(std::string name) {
-  name.erase(0, name.find_first_not_of('-'));
-  const std::size_t dot = name.find('.');
-  if (dot != std::string::npos) {
-    return key_suggestion(name.substr(0, dot), name.substr(dot + 1));
-  }
-  const std::vector<std::string> words{"help", "version", "print-config", "checkpoint", "config"};
-  const std::string nearest = nearest_name(name, words);
-  return nearest.empty() ? key_suggestion("", name) : "did you mean --" + nearest + "?";
-}
-
-po::parsed_options parse_options(const std::vector<std::string>& args) {
-  static const po::options_description description = describe_options();
-  namespace style = po::command_line_style;
-  try {
-    // No short options, so that a negative number is a value; no guessing at unfinished names.
-    po::command_line_parser parser(args);
-    parser.options(description)
-        .style(style::allow_long | style::long_allow_adjacent | style::long_allow_next);
-    return parser.run();
-  } catch (const po::unknown_option& error) {
-    throw UsageError("unknown option " + error.get_option_name(), "there is no such option",
-                     suggestion_for(error.get_option_name()));
-  } catch (const po::error& error) {
-    throw UsageError("the command line cannot be read", error.what(),
-                     "write --section.key VALUE; see --help");
-  }
-}
-
-std::string take_verb(std::vector<std::string>& args, const std::vector<std::string>& verbs) {
-  if (args.empty() || args.front().starts_with("-")) {
+/// `--key=` gives the empty text, which Boost itself refuses.
+std::vector<po::option> parse_empty_value(std::vector<std::string>& args) {
+  const std::string& token = args.front();
+  if (!token.starts_with("--") || token.size() < 4 || token.find('=') != token.size() - 1) {
     return {};
   }
-  const std::string verb = args.front();
+  po::option option(token.substr(2, token.size() - 3), {std::string()});
+  option.original_tokens = {token};
   args.erase(args.begin());
-  if (std::find(verbs.begin(), verbs.end(), verb) == verbs.end()) {
-    const std::string nearest = nearest_name(verb, verbs);
-    throw UsageError("unknown verb '" + verb + "'", "the first word says what to do",
-                     nearest.empty() ? "see lockstep --help" : "did you mean " + nearest + "?");
-  }
-  return verb;
+  return {option};
 }
 
-void overlay(RawValues& values, const std::vector<FileValue>& layer) {
-  for (const FileValue& value : layer) {
-    values[value.name] = {value.value, value.origin, value.literal};
+std::string option_suggestion(const std::string& name) {
+  const std::size_t dot = name.find('.');
+  if (dot == std::string::npos) {
+    const std::vector<std::string> general{"config", "checkpoint", "help", "version",
+                                           "print-config"};
+    const std::string near = nearest_name(name, general);
+    if (!near.empty()) {
+      return "did you mean --" + near + "?";
+    }
+    const std::string suggestion = key_suggestion("", name);
+    const std::string opening = "did you mean ";
+    return suggestion.starts_with(opening) ? opening + "--" + suggestion.substr(opening.size())
+                                           : suggestion;
+  }
+  return key_suggestion(name.substr(0, dot), name.substr(dot + 1));
+}
+
+[[noreturn]] void refuse_unknown(const po::option& option) {
+  const std::string token = option.original_tokens.empty() ? "" : option.original_tokens.front();
+  const std::string shown = token.substr(0, token.find('='));
+  const std::size_t start = std::min(shown.find_first_not_of('-'), shown.size());
+  throw UsageError("unknown option " + shown, "no option has this name",
+                   option_suggestion(shown.substr(start)));
+}
+
+[[noreturn]] void refuse_missing_value(const std::string& name) {
+  throw UsageError("--" + name + " has no value", "a value must follow",
+                   "write --" + name + " VALUE, or --" + name + "= for an empty one");
+}
+
+std::vector<po::option> parsed_options(const std::vector<std::string>& args) {
+  const po::options_description known = description();
+  namespace style = po::command_line_style;
+  try {
+    return po::command_line_parser(args)
+        .options(known)
+        .style(style::unix_style & ~style::allow_guessing & ~style::allow_sticky)
+        .extra_style_parser(parse_empty_value)
+        .allow_unregistered()
+        .run()
+        .options;
+  } catch (const po::invalid_command_line_syntax& error) {
+    std::string name = error.get_option_name();
+    name.erase(0, std::min(name.find_first_not_of('-'), name.size()));
+    if (error.kind() == po::invalid_syntax::missing_parameter) {
+      refuse_missing_value(name);
+    }
+    throw UsageError("cannot read --" + name, "it takes no value", "leave out the value");
+  } catch (const po::error& error) {
+    throw UsageError("cannot read the command line", error.what(), "see --help");
   }
 }
 
-/// Replaces ${section.key} by that option's own value.
-class Resolver {
- public:
-  explicit Resolver(const RawValues& values) : values_(values) {}
-
-  std::string resolve(const std::string& name) {
-    const auto found = values_.find(name);
-    if (found == values_.end()) {
-      return option_text(RunConfig{}, *find_option(name));
-    }
-    const RawValue& raw = found->second;
-    if (raw.literal || raw.text.find("${") == std::string::npos) {
-      return raw.text;
-    }
-    if (!active_.insert(name).second) {
-      throw UsageError(raw.origin + ": " + name + " refers to itself",
-                       "the values named with ${...} run in a circle", "write one of them out");
-    }
-    std::string text = expand(raw, name);
-    active_.erase(name);
-    return text;
+std::string known_verb(const std::vector<std::string>& args,
+                       const std::vector<std::string>& verbs) {
+  std::string list;
+  for (const std::string& verb : verbs) {
+    list += (list.empty() ? "" : ", ") + verb;
   }
-
- private:
-  std::string expand(const RawValue& raw, const std::string& name) {
-    std::string text;
-    std::size_t from = 0;
-    for (std::size_t open = 0; (open = raw.text.find("${", from)) != std::string::npos;) {
-      const std::size_t close = raw.text.find('}', open);
-      const std::string other = raw.text.substr(
-          open + 2, close == std::string::npos ? std::string::npos : close - open - 2);
-      if (close == std::string::npos || find_option(other) == nullptr) {
-        throw UsageError(raw.origin + ": " + name + " refers to '" + other + "'",
-                         "there is no such option", suggestion_for(other));
-      }
-      text += raw.text.substr(from, open - from) + resolve(other);
-      from = close + 1;
-    }
-    return text + raw.text.substr(from);
+  if (args.empty() || args.front().starts_with("-")) {
+    throw UsageError("no verb is given", "the first argument says what to do: " + list,
+                     verbs.empty() ? "see --help" : "write lockstep " + verbs.front() + " ...");
   }
+  if (std::count(verbs.begin(), verbs.end(), args.front()) == 0) {
+    const std::string near = nearest_name(args.front(), verbs);
+    throw UsageError("unknown verb '" + args.front() + "'", "known: " + list,
+                     near.empty() ? "see --help" : "did you mean " + near + "?");
+  }
+  return args.front();
+}
 
-  const RawValues& values_;
-  std::set<std::string> active_;
-};
+/// Takes one option of the command line into `result`, or into `assignments` when it is a key.
+void take_option(const po::option& option, CommandLine& result,
+                 std::vector<Assignment>& assignments) {
+  if (option.string_key.empty()) {
+    throw UsageError("unexpected argument '" + option.value.front() + "'",
+                     "after the verb come options alone", "write --section.key VALUE");
+  }
+  if (option.unregistered) {
+    refuse_unknown(option);
+  }
+  const std::string& name = option.string_key;
+  // A value in an argument of its own that looks like an option is a forgotten value.
+  if (option.original_tokens.size() > 1 && option.value.front().starts_with("--")) {
+    refuse_missing_value(name);
+  }
+  if (name == "config") {
+    result.config_files.push_back(option.value.front());
+  } else if (name == "checkpoint") {
+    if (result.verb != "evaluate") {
+      throw UsageError("--checkpoint does not belong to " + result.verb,
+                       "it names the model that evaluate scores",
+                       "use lockstep evaluate, or leave it out");
+    }
+    result.checkpoint = option.value.front();
+  } else if (name == "print-config") {
+    result.print_config = true;
+  } else {
+    assignments.push_back({find_option(name), option.value.front(), false, kCommandLineOrigin});
+  }
+}
 
 }  // namespace
 
 CommandLine parse_command_line(const std::vector<std::string>& args,
                                const std::vector<std::string>& verbs, const std::string& base_text,
                                const std::string& base_name) {
-  std::vector<std::string> rest = args;
-  std::replace(rest.begin(), rest.end(), std::string("-h"), std::string("--help"));
   CommandLine result;
-  result.verb = take_verb(rest, verbs);
-  RawValues from_command_line;
-  for (const auto& option : parse_options(rest).options) {
-    const std::string value = option.value.empty() ? std::string() : option.value.front();
-    if (option.position_key != -1) {
-      throw UsageError("unexpected word '" + value + "'", "every value belongs to an option",
-                       "write --section.key VALUE; see --help");
-    }
-    if (option.string_key == "help") {
-      result.help = true;
-    } else if (option.string_key == "version") {
-      result.version = true;
-    } else if (option.string_key == "print-config") {
-      result.print_config = true;
-    } else if (option.string_key == "list-options") {
-      result.list_options = true;
-    } else if (option.string_key == "config") {
-      result.config_files.push_back(value);
-    } else if (option.string_key == "checkpoint") {
-      result.checkpoint = value;
-    } else {
-      from_command_line[option.string_key] = {value, "command line", false};
-    }
+  for (const Option& option : option_table()) {
+    result.origin[option.name()] = "default";
   }
+  result.help = std::any_of(args.begin(), args.end(), is_help);
+  result.version = std::count(args.begin(), args.end(), "--version") > 0;
+  result.list_options = std::count(args.begin(), args.end(), "--list-options") > 0;
   if (result.help || result.version || result.list_options) {
     return result;
   }
-  if (result.verb.empty()) {
-    throw UsageError("nothing to do", "the first word of the command line is no verb",
-                     "write lockstep train ...; see lockstep --help");
-  }
-  if (!result.checkpoint.empty() && result.verb == "train") {
-    throw UsageError("--checkpoint does not go with train", "training starts from new weights",
-                     "use it with evaluate");
-  }
+  result.verb = known_verb(args, verbs);
 
-  RawValues values;
+  std::vector<Assignment> on_command_line;
+  for (const po::option& option : parsed_options({args.begin() + 1, args.end()})) {
+    take_option(option, result, on_command_line);
+  }
+  std::vector<Assignment> assignments;
   if (!base_text.empty()) {
-    overlay(values, read_config_text(base_text, base_name));
+    assignments = read_config_text(base_text, base_name);
   }
   for (const std::string& file : result.config_files) {
-    overlay(values, read_config_file(file));
+    const std::vector<Assignment> more = read_config_file(file);
+    assignments.insert(assignments.end(), more.begin(), more.end());
   }
-  for (const auto& [name, value] : from_command_line) {
-    values[name] = value;
-  }
-  Resolver resolver(values);
-  for (const Option& option : option_table()) {
-    const auto found = values.find(option.name());
-    result.origin[option.name()] = found == values.end() ? "default" : found->second.origin;
-    if (found != values.end()) {
-      set_option(result.config, option, resolver.resolve(option.name()),
-                 found->second.origin + ": " + option.name());
-    }
-  }
+  assignments.insert(assignments.end(), on_command_line.begin(), on_command_line.end());
+  apply_assignments(assignments, result.config, result.origin);
   return result;
-}
-
-std::string print_config_text(const CommandLine& command_line) {
-  std::string text;
-  std::string section;
-  for (const Option& option : option_table()) {
-    if (option.section != section) {
-      section = option.section;
-      text += (text.empty() ? "[" : "\n[") + section + "]\n";
-    }
-    const auto origin = command_line.origin.find(option.name());
-    std::string line = option.key + " = " + file_value_text(command_line.config, option);
-    constexpr std::size_t kColumn = 40;
-    line.resize(std::max(line.size(), kColumn), ' ');
-    text += line + "  # " +
-            (origin == command_line.origin.end() ? std::string("default") : origin->second) + "\n";
-  }
-  return text;
 }
 
 std::vector<std::string> option_keys() {

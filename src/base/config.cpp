@@ -1,89 +1,112 @@
 #include "lockstep/base/config.hpp"
 
-#include <xxhash.h>
-
-#include <algorithm>
 #include <array>
-#include <cstdio>
+#include <charconv>
+#include <string>
 
 #include "lockstep/base/check.hpp"
 #include "option_table.hpp"
+#include "parse_value.hpp"
 
 namespace lockstep {
 namespace {
 
-void check_run_name(const std::string& name) {
-  const bool odd = name == "." || name == ".." || name.find('/') != std::string::npos ||
-                   std::any_of(name.begin(), name.end(),
-                               [](char c) { return static_cast<unsigned char>(c) < ' '; });
-  if (odd) {
-    throw UsageError("run.name '" + name + "' cannot be a folder", "it is one folder in run.root",
-                     "use letters, digits, - and _, and give the place with run.root");
+void refuse_if(bool wrong, const std::string& problem, const std::string& why,
+               const std::string& hint) {
+  if (wrong) {
+    throw UsageError(problem, why, hint);
   }
 }
 
-void check_channels(const std::vector<double>& values, const std::string& key, bool positive) {
-  if (!values.empty() && values.size() != 3) {
-    throw UsageError(key + " has " + std::to_string(values.size()) + " values",
-                     "pictures have three channels",
-                     "give three (red, green, blue), or leave it empty to use the training set's");
+void check_run_name(const RunConfig::Run& run) {
+  bool control = false;
+  for (const char c : run.name) {
+    control = control || static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
   }
-  if (positive && std::any_of(values.begin(), values.end(), [](double x) { return x <= 0; })) {
-    throw UsageError(key + " has a value that is not above 0", "pictures are divided by it",
-                     "give three standard deviations of values between 0 and 1");
-  }
+  refuse_if(run.name == "." || run.name == ".." || control ||
+                run.name.find('/') != std::string::npos || run.name.starts_with(' ') ||
+                run.name.ends_with(' '),
+            "run.name '" + run.name + "' is not the name of a folder",
+            "it may hold no slash, control character or space at its ends",
+            "give a plain name; run.root says where the folder lies");
+  refuse_if(run.name.size() > 255, "run.name is too long",
+            "the name of a folder has at most 255 bytes", "give a shorter name");
+  refuse_if(run.root.empty(), "run.root is empty", "it is the folder of all runs",
+            "give a folder, such as runs");
+}
+
+void check_channels(const std::string& name, const std::vector<double>& values) {
+  refuse_if(!values.empty() && values.size() != 3,
+            name + " has " + std::to_string(values.size()) + " values",
+            "there is one for each of the three channels",
+            "give three numbers, as in 0.49, 0.48, 0.45, or none");
 }
 
 }  // namespace
 
 void validate(const RunConfig& config) {
-  check_run_name(config.run.name);
-  check_channels(config.augment.mean, "augment.mean", false);
-  check_channels(config.augment.std, "augment.std", true);
-  if (config.optim.name == "sgd" && config.optim.nesterov && config.optim.momentum <= 0) {
-    throw UsageError("optim.nesterov=true has no effect", "optim.momentum is 0",
-                     "set optim.momentum (0.9, say) or optim.nesterov=false");
-  }
-  if (config.train.accumulation > config.train.batch_size) {
-    throw UsageError(
-        "train.accumulation=" + std::to_string(config.train.accumulation) + " is too large",
-        "an update has train.batch_size=" + std::to_string(config.train.batch_size) + " samples",
-        "use at most one micro-batch per sample");
-  }
-  if (config.schedule.min_lr > config.optim.lr) {
-    throw UsageError("schedule.min_lr is above optim.lr", "the rate falls from optim.lr to it",
-                     "lower schedule.min_lr");
-  }
+  check_run_name(config.run);
+  check_channels("augment.mean", config.augment.mean);
+  check_channels("augment.std", config.augment.std);
+  refuse_if(config.augment.crop_mode == "reflect" && config.augment.crop_padding == 0,
+            "augment.crop_mode = reflect has no effect", "augment.crop_padding is 0",
+            "set augment.crop_padding, or leave out augment.crop_mode");
+  refuse_if(config.train.accumulation > config.train.batch_size,
+            "train.accumulation = " + std::to_string(config.train.accumulation) +
+                " is more than train.batch_size = " + std::to_string(config.train.batch_size),
+            "a micro-batch would hold no sample", "choose a smaller train.accumulation");
+  refuse_if(config.train.early_stopping > 0 && config.data.val.empty() && config.data.holdout == 0,
+            "train.early_stopping needs a validation set",
+            "data.val is empty and data.holdout is 0",
+            "set one of them, or train.early_stopping = 0");
+  refuse_if(config.optim.nesterov && config.optim.name != "sgd",
+            "optim.nesterov has no effect on " + config.optim.name, "only sgd knows it",
+            "set optim.nesterov = false, or optim.name = sgd");
+  refuse_if(config.optim.nesterov && config.optim.momentum == 0, "optim.nesterov needs a momentum",
+            "optim.momentum is 0", "set optim.momentum, such as 0.9, or optim.nesterov = false");
+  const auto& schedule = config.schedule;
+  const auto epochs = static_cast<double>(config.train.epochs);
+  refuse_if(schedule.warmup_epochs > epochs,
+            "schedule.warmup_epochs = " + number_text(schedule.warmup_epochs) +
+                " is more than train.epochs = " + std::to_string(config.train.epochs),
+            "the learning rate would never reach optim.lr",
+            "choose a shorter warm-up, such as --schedule.warmup_epochs 0");
+  refuse_if(schedule.min_lr > config.optim.lr,
+            "schedule.min_lr = " + number_text(schedule.min_lr) +
+                " is more than optim.lr = " + number_text(config.optim.lr),
+            "the learning rate falls from optim.lr to schedule.min_lr",
+            "choose a smaller schedule.min_lr");
+  refuse_if(config.fault.action == "nan" && config.fault.point != "step",
+            "fault.action = nan needs fault.point = step", "it spoils the loss of an update",
+            "set fault.point = step");
 }
 
 std::string to_text(const RunConfig& config) {
   const RunConfig defaults;
   std::string text;
-  for (const std::string& section : option_sections()) {
-    std::string lines;
-    bool hidden = false;
-    bool changed = false;
-    for (const Option& option : option_table()) {
-      if (option.section == section) {
-        const std::string value = file_value_text(config, option);
-        hidden = hidden || option.hidden;
-        changed = changed || value != file_value_text(defaults, option);
-        lines += option.key + " = " + value + "\n";
-      }
+  std::string section;
+  for (const Option& option : option_table()) {
+    if (option.hidden && option_text(config, option) == option_text(defaults, option)) {
+      continue;
     }
-    if (!hidden || changed) {
-      text += (text.empty() ? "[" : "\n[") + section + "]\n" + lines;
+    if (option.section != section) {
+      section = option.section;
+      text += (text.empty() ? "[" : "\n[") + section + "]\n";
     }
+    text += option.key + " = " + file_value_text(config, option) + "\n";
   }
   return text;
 }
 
 std::string config_hash(const RunConfig& config) {
-  const std::string text = to_text(config);
-  std::array<char, 17> digits{};
-  std::snprintf(digits.data(), digits.size(), "%016llx",
-                static_cast<unsigned long long>(XXH3_64bits(text.data(), text.size())));
-  return digits.data();
+  std::uint64_t hash = 0xCBF29CE484222325ULL;  // FNV-1a, 64 bit
+  for (const char c : to_text(config)) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x00000100000001B3ULL;
+  }
+  std::array<char, 16> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), hash, 16).ptr;
+  const std::string text(digits.data(), end);
+  return std::string(digits.size() - text.size(), '0') + text;
 }
 
 }  // namespace lockstep

@@ -3,173 +3,242 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <map>
-#include <sstream>
+#include <iterator>
 #include <string_view>
+#include <system_error>
 
 #include "lockstep/base/check.hpp"
-#include "option_table.hpp"
 
 namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
 
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v'; }
+bool is_space(char c) { return c == ' ' || c == '\t'; }
 
-std::string trimmed(std::string_view text) {
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return std::string(text);
-}
-
-std::string without_comment(const std::string& text) {
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if ((text[i] == '#' || text[i] == ';') && (i == 0 || is_space(text[i - 1]))) {
-      return text.substr(0, i);
-    }
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && is_space(text.front())) {
+    text.remove_prefix(1);
+  }
+  while (!text.empty() && is_space(text.back())) {
+    text.remove_suffix(1);
   }
   return text;
 }
 
-/// Reads one file; knows where it is for its errors.
+std::string_view without_comment(std::string_view line) {
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if ((line[i] == '#' || line[i] == ';') && (i == 0 || is_space(line[i - 1]))) {
+      return line.substr(0, i);
+    }
+  }
+  return line;
+}
+
+std::string nearest_file(const std::string& path) {
+  const fs::path wanted(path);
+  std::vector<std::string> names;
+  std::error_code ignored;
+  const fs::path folder = wanted.has_parent_path() ? wanted.parent_path() : fs::path(".");
+  for (fs::directory_iterator it(folder, ignored), end; !ignored && it != end;
+       it.increment(ignored)) {
+    names.push_back(it->path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  const std::string name = nearest_name(wanted.filename().string(), names);
+  return name.empty() ? name : (wanted.parent_path() / name).string();
+}
+
+/// `from` is "" or "FILE:LINE: " of the line that includes it.
+std::string file_text(const std::string& path, const std::string& from) {
+  const std::string problem = from + "cannot read the config file '" + path + "'";
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) {
+    throw UsageError(problem, "it is a folder", "name a file in it");
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    const std::string why = errno_text();
+    const std::string near = nearest_file(path);
+    throw UsageError(problem, why,
+                     near.empty() ? "check the path; relative paths count from " +
+                                        std::string(from.empty() ? "the working directory"
+                                                                 : "the including file")
+                                  : "did you mean " + near + "?");
+  }
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (text.find('\0') != std::string::npos) {
+    throw UsageError(problem, "it is not a text file", "give a file of [section] and key = value");
+  }
+  return text;
+}
+
 class Reader {
  public:
-  Reader(std::string file, std::vector<std::string>& open_files)
-      : file_(std::move(file)), open_files_(open_files) {}
+  std::vector<Assignment> take() { return std::move(assignments_); }
 
-  std::vector<FileValue> read(const std::string& text) {
-    std::istringstream lines(text.starts_with("\xEF\xBB\xBF") ? text.substr(3) : text);
-    std::string line;
-    while (std::getline(lines, line)) {
-      ++line_;
-      const std::string content = trimmed(line);
-      if (content.empty() || content.front() == '#' || content.front() == ';') {
-        continue;
-      }
-      content.front() == '[' ? read_section(content) : read_value(content);
+  void read_file(const std::string& path, const std::string& from) {
+    std::error_code ignored;
+    fs::path identity = fs::weakly_canonical(path, ignored);
+    if (std::find(open_.begin(), open_.end(), identity) != open_.end()) {
+      throw UsageError(from + "'" + path + "' includes itself", "an include cycle",
+                       "remove one of the include lines");
     }
-    return std::move(values_);
+    const std::string text = file_text(path, from);
+    open_.push_back(std::move(identity));
+    read_text(text, path);
+    open_.pop_back();
+  }
+
+  void read_text(std::string_view text, const std::string& name) {
+    if (text.starts_with("\xEF\xBB\xBF")) {
+      text.remove_prefix(3);
+    }
+    File file{name, 0, "", {}};
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      std::string_view line = text.substr(0, end);
+      text.remove_prefix(std::min(end + 1, text.size()));
+      if (line.ends_with('\r')) {
+        line.remove_suffix(1);
+      }
+      ++file.line;
+      read_line(trimmed(line), file);
+    }
   }
 
  private:
-  [[nodiscard]] std::string where() const { return file_ + ":" + std::to_string(line_); }
+  struct File {
+    std::string name;
+    int line = 0;
+    std::string section;
+    std::map<const Option*, int> seen;  ///< line of each key
+    [[nodiscard]] std::string place() const { return name + ":" + std::to_string(line); }
+  };
 
-  void read_section(const std::string& content) {
-    const std::string bare = trimmed(without_comment(content));
-    if (bare.back() != ']') {
-      throw UsageError(where() + ": the section is not closed", "'" + bare + "' has no ]",
-                       "write [section]");
-    }
-    section_ = trimmed(std::string_view(bare).substr(1, bare.size() - 2));
-    const std::vector<std::string> sections = option_sections();
-    if (std::find(sections.begin(), sections.end(), section_) == sections.end()) {
-      const std::string nearest = nearest_name(section_, sections);
-      throw UsageError(
-          where() + ": unknown section [" + section_ + "]", "no option stands in it",
-          nearest.empty() ? "see --help for the sections" : "did you mean [" + nearest + "]?");
-    }
-  }
-
-  void read_value(const std::string& content) {
-    const std::size_t equals = content.find('=');
-    if (equals == std::string::npos) {
-      throw UsageError(where() + ": '" + content + "' is no setting",
-                       "it has no =", "write key = value, or # before a comment");
-    }
-    const std::string key = trimmed(std::string_view(content).substr(0, equals));
-    FileValue value;
-    value.origin = where();
-    unquote(trimmed(std::string_view(content).substr(equals + 1)), value);
-    if (section_.empty()) {
-      if (key != "include") {
-        throw UsageError(where() + ": '" + key + "' stands in no section",
-                         "only include may stand before the first section",
-                         key_suggestion("", key));
-      }
-      include(value.value);
+  void read_line(std::string_view line, File& file) {
+    if (trimmed(without_comment(line)).empty()) {
       return;
     }
-    value.name = section_ + "." + key;
-    if (find_option(value.name) == nullptr) {
-      throw UsageError(where() + ": unknown key " + value.name, "there is no such option",
-                       key_suggestion(section_, key));
+    if (line.front() == '[') {
+      open_section(trimmed(without_comment(line)), file);
+      return;
     }
-    const auto [first, is_new] = seen_.emplace(value.name, line_);
+    const std::size_t equals = line.find('=');
+    if (equals == std::string_view::npos || equals == 0) {
+      throw UsageError(file.place() + ": cannot read '" + std::string(line) + "'",
+                       "neither [section] nor key = value",
+                       "write key = value, or # for a comment");
+    }
+    const std::string key(trimmed(line.substr(0, equals)));
+    Assignment assignment;
+    assignment.origin = file.place();
+    read_value(trimmed(line.substr(equals + 1)),
+               equals + 1 < line.size() && is_space(line[equals + 1]), assignment);
+    if (key == "include") {
+      include(assignment.text, file);
+      return;
+    }
+    assignment.option = known_option(key, file);
+    const auto [previous, is_new] = file.seen.emplace(assignment.option, file.line);
     if (!is_new) {
-      throw UsageError(where() + ": " + value.name + " is set twice",
-                       "first in line " + std::to_string(first->second), "keep one of the two");
+      throw UsageError(file.place() + ": " + assignment.option->name() + " is given twice",
+                       "first in line " + std::to_string(previous->second),
+                       "remove one of the two lines");
     }
-    values_.push_back(std::move(value));
+    assignments_.push_back(std::move(assignment));
   }
 
-  void unquote(const std::string& text, FileValue& value) const {
-    if (text.empty() || text.front() != '"') {
-      value.value = trimmed(without_comment(text));
+  static void open_section(std::string_view line, File& file) {
+    if (line.back() != ']') {
+      throw UsageError(file.place() + ": cannot read '" + std::string(line) + "'",
+                       "a section ends with ]", "write [name] alone on its line");
+    }
+    file.section = std::string(trimmed(line.substr(1, line.size() - 2)));
+    const std::vector<std::string> sections = option_sections();
+    if (std::count(sections.begin(), sections.end(), file.section) == 0) {
+      const std::string near = nearest_name(file.section, sections);
+      throw UsageError(
+          file.place() + ": unknown section [" + file.section + "]", "no option belongs to it",
+          near.empty() ? "see --help for all sections" : "did you mean [" + near + "]?");
+    }
+  }
+
+  /// `after_space`: white space stands between the equals sign and the value.
+  static void read_value(std::string_view text, bool after_space, Assignment& assignment) {
+    if (!text.starts_with('"')) {
+      const bool only_comment = after_space && (text.starts_with('#') || text.starts_with(';'));
+      // A value that begins with # right after the equals sign is no comment: skip that character.
+      const std::size_t skip = !after_space && !text.empty() ? 1 : 0;
+      assignment.text = only_comment ? std::string()
+                                     : std::string(text.substr(0, skip)) +
+                                           std::string(without_comment(text.substr(skip)));
+      assignment.text = std::string(trimmed(assignment.text));
       return;
     }
-    value.literal = true;
+    assignment.literal = true;
     std::size_t i = 1;
     for (; i < text.size() && text[i] != '"'; ++i) {
-      char c = text[i];
-      if (c == '\\' && i + 1 < text.size()) {
-        c = text[++i];
-        c = c == 'n' ? '\n' : c == 'r' ? '\r' : c;
+      if (text[i] == '\\' && i + 1 < text.size()) {
+        ++i;
+        const char c = text[i];
+        assignment.text += c == 'n' ? '\n' : c == 'r' ? '\r' : c;
+      } else {
+        assignment.text += text[i];
       }
-      value.value += c;
     }
-    const std::string rest = i < text.size() ? trimmed(text.substr(i + 1)) : "\"";
-    if (!rest.empty() && rest.front() != '#' && rest.front() != ';') {
-      throw UsageError(where() + ": the quotes do not fit", "the value is " + text,
-                       "close the quotes and write nothing behind them");
+    if (i == text.size()) {
+      throw UsageError(assignment.origin + ": the value has no closing quote", std::string(text),
+                       "end it with \"");
+    }
+    const std::string_view rest = text.substr(i + 1);
+    if (!trimmed(without_comment(rest)).empty()) {
+      throw UsageError(assignment.origin + ": cannot read '" + std::string(trimmed(rest)) + "'",
+                       "it follows the closing quote", "write \\\" for a quote inside the value");
     }
   }
 
-  void include(const std::string& path) {
-    const fs::path target = fs::path(file_).parent_path() / path;
-    const std::string canonical = fs::weakly_canonical(target).string();
-    if (std::count(open_files_.begin(), open_files_.end(), canonical) > 0) {
-      throw UsageError(where() + ": include runs in a circle", "'" + path + "' is being read",
-                       "take one of the includes out");
+  void include(const std::string& path, const File& file) {
+    if (!file.section.empty()) {
+      throw UsageError(file.place() + ": include stands below [" + file.section + "]",
+                       "includes come before all sections", "move the line to the top of the file");
     }
-    std::ifstream in(target, std::ios::binary);
-    std::ostringstream text;
-    if (fs::is_directory(target) || !in || !(text << in.rdbuf())) {
-      throw UsageError(where() + ": cannot read included file '" + target.string() + "'",
-                       "it is missing or empty, or may not be read",
-                       "includes are relative to the file that names them");
+    if (path.empty()) {
+      throw UsageError(file.place() + ": include names no file", "the value is empty",
+                       "write include = other.cfg");
     }
-    open_files_.push_back(canonical);
-    std::vector<FileValue> included = Reader(target.string(), open_files_).read(text.str());
-    open_files_.pop_back();
-    values_.insert(values_.end(), included.begin(), included.end());
+    const fs::path target = (fs::path(file.name).parent_path() / path).lexically_normal();
+    read_file(target.string(), file.place() + ": ");
   }
 
-  std::string file_;
-  std::vector<std::string>& open_files_;
-  int line_ = 0;
-  std::string section_;
-  std::map<std::string, int> seen_;
-  std::vector<FileValue> values_;
+  static const Option* known_option(const std::string& key, const File& file) {
+    if (file.section.empty()) {
+      throw UsageError(file.place() + ": '" + key + "' stands before the first [section]",
+                       "only include lines may", key_suggestion("", key));
+    }
+    if (const Option* option = find_option(file.section + "." + key)) {
+      return option;
+    }
+    throw UsageError(file.place() + ": unknown key '" + key + "' in [" + file.section + "]",
+                     "no option has this name", key_suggestion(file.section, key));
+  }
+
+  std::vector<Assignment> assignments_;
+  std::vector<fs::path> open_;  ///< files being read, outermost first
 };
 
 }  // namespace
 
-std::vector<FileValue> read_config_text(const std::string& text, const std::string& file) {
-  std::vector<std::string> open_files{fs::weakly_canonical(file).string()};
-  return Reader(file, open_files).read(text);
+std::vector<Assignment> read_config_file(const std::string& path) {
+  Reader reader;
+  reader.read_file(path, "");
+  return reader.take();
 }
 
-std::vector<FileValue> read_config_file(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in || fs::is_directory(file)) {
-    throw UsageError("cannot read config file '" + file + "'",
-                     fs::is_directory(file) ? "it is a folder" : errno_text(),
-                     "check the path given with --config");
-  }
-  std::ostringstream text;
-  text << in.rdbuf();
-  return read_config_text(text.str(), file);
+std::vector<Assignment> read_config_text(const std::string& text, const std::string& name) {
+  Reader reader;
+  reader.read_text(text, name);
+  return reader.take();
 }
 
 }  // namespace lockstep

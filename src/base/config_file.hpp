@@ -1,26 +1,41 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
+#include "option_table.hpp"
+
 namespace lockstep {
 
-/// One `key = value` of a configuration file.
-struct FileValue {
-  std::string name;      ///< "section.key", an option of the table
-  std::string value;     ///< quotes and comment removed
-  std::string origin;    ///< "FILE:LINE"
-  bool literal = false;  ///< was quoted: ${...} stays as it is
+/// One value given to a key, as text, with the place that gave it.
+struct Assignment {
+  const Option* option = nullptr;
+  std::string text;
+  bool literal = false;  ///< quoted: `${...}` in it means itself
+  std::string origin;    ///< "FILE:LINE" or "command line"
+
+  /// How errors name it: "FILE:LINE: section.key" or "--section.key".
+  [[nodiscard]] std::string what() const;
 };
 
-/// Reads a text in the format of configuration files: sections, keys, comments from `#` or `;` (at
-/// the start of a line or after white space), optional double quotes (with \" \\ \n \r), `include =
-/// PATH` before the first section (relative to the file). Values of included files come first.
-/// Throws UsageError with file and line.
-[[nodiscard]] std::vector<FileValue> read_config_text(const std::string& text,
-                                                      const std::string& file);
+inline constexpr const char* kCommandLineOrigin = "command line";
 
-/// Reads a file. Throws UsageError when it is missing.
-[[nodiscard]] std::vector<FileValue> read_config_file(const std::string& file);
+/// Reads a config file and, before it, what it includes. Format: `include = path` lines (relative
+/// to the file), then `[section]` and `key = value` lines; comments start with # or ; at the
+/// beginning of a line or after white space; a value in double quotes is taken literally, with \"
+/// \\ \n \r. Throws UsageError with file and line.
+[[nodiscard]] std::vector<Assignment> read_config_file(const std::string& path);
+
+/// As read_config_file, of a text that `name` stands for; includes are relative to the folder of
+/// `name`.
+[[nodiscard]] std::vector<Assignment> read_config_text(const std::string& text,
+                                                       const std::string& name);
+
+/// Applies the assignments in order, later ones over earlier ones, and resolves `${section.key}` to
+/// the final text of that key (`$${` is a plain `${`). Every assignment is checked, overridden ones
+/// too, unless it refers to others. `origin` gets the origin of each key that was assigned.
+void apply_assignments(const std::vector<Assignment>& assignments, RunConfig& config,
+                       std::map<std::string, std::string>& origin);
 
 }  // namespace lockstep

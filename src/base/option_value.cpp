@@ -20,8 +20,12 @@ std::string joined(const std::vector<std::string>& words) {
 void check_range(const Option& option, double value, const std::string& text,
                  const std::string& what) {
   if (!option.range.contains(value)) {
-    throw UsageError(what + ": " + text + " is out of range", "allowed: " + option.range.text(),
-                     option.name() + " is: " + option.help);
+    const bool above = value > option.range.high;
+    throw UsageError(
+        what + ": " + text + " is out of range",
+        "allowed: " + (above && option.range.high == kMaxCount ? "at most " + number_text(kMaxCount)
+                                                               : option.range.text()),
+        "choose a value in that range; " + option.name() + " is: " + option.help);
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -8,23 +9,25 @@
 
 namespace lockstep {
 
-/// What a command line asked for. argv[1] is the verb.
+/// What a command line asked for. The first argument is the verb.
 struct CommandLine {
-  std::string verb;            ///< "train", "evaluate", ...; empty with --help or --version alone
+  std::string verb;  ///< "train", "evaluate", ...; empty with --help or --version alone
   bool help = false;
   bool version = false;
   bool print_config = false;
-  bool list_options = false;   ///< hidden: one key per line, for tests
-  std::string checkpoint;      ///< --checkpoint (evaluate)
+  bool list_options = false;              ///< hidden: one key per line, for tests
+  std::string checkpoint;                 ///< --checkpoint (evaluate)
   std::vector<std::string> config_files;  ///< --config, in the order given
   RunConfig config;
   /// Where each key's value came from: "default", "FILE:LINE" or "command line".
   std::map<std::string, std::string> origin;
 };
 
-/// Reads `[section] key = value` files in order, then `--section.key value` (or =value) of the
-/// command line; later wins. `base_text`, when not empty, is a config text (from a checkpoint) that
-/// lies under all files. Throws UsageError with file, line and nearest name. Paths stay as written.
+/// `args` are the arguments after the program's name. Relations between values are left to
+/// validate(). Reads `[section] key = value` files in order, then `--section.key value` (or =value)
+/// of the command line; later wins. `base_text`, when not empty, is a config text (from a
+/// checkpoint) that lies under all files. Throws UsageError with file, line and nearest name. Paths
+/// stay as written.
 [[nodiscard]] CommandLine parse_command_line(const std::vector<std::string>& args,
                                              const std::vector<std::string>& verbs,
                                              const std::string& base_text = {},

@@ -11,7 +11,7 @@ namespace lockstep {
 /// of each key stand in the option table (src/base/option_table.cpp), which also makes the help.
 struct RunConfig {
   struct Run {
-    std::string name;           // empty: date-time_model_lr_batch
+    std::string name;  // empty: date-time_model_lr_batch
     std::string root = "runs";
     std::uint64_t seed = 1;
     std::string device = "auto";     // auto | cpu | cuda
@@ -32,27 +32,27 @@ struct RunConfig {
     std::int64_t prefetch = 4;  // batches a rank holds ready
   } data;
   struct Augment {
-    std::int64_t crop_padding = 0;       // pixels on every side
-    std::string crop_mode = "zero";      // zero | reflect
+    std::int64_t crop_padding = 0;   // pixels on every side
+    std::string crop_mode = "zero";  // zero | reflect
     bool flip = false;
-    std::vector<double> mean;            // empty: of the training set, in [0, 1]
-    std::vector<double> std;             // empty: of the training set, in [0, 1]
+    std::vector<double> mean;  // empty: of the training set, in [0, 1]
+    std::vector<double> std;   // empty: of the training set, in [0, 1]
   } augment;
   struct Model {
     std::string name = "cifar_cnn";
-    std::string stem = "cifar";          // cifar | imagenet
-    std::int64_t width = 0;              // channels of the first stage; 0: the model's own
-    double dropout = 0;                  // probability
+    std::string stem = "cifar";  // cifar | imagenet
+    std::int64_t width = 0;      // channels of the first stage; 0: the model's own
+    double dropout = 0;          // probability
     std::string init = "model";  // model | kaiming_fan_in | kaiming_fan_out | xavier
     double bn_momentum = 0.1;
-    std::string freeze;                  // prefixes of parameter names, comma separated
+    std::string freeze;                           // prefixes of parameter names, comma separated
     std::string memory_format = "channels_last";  // channels_last | contiguous
   } model;
   struct Train {
     std::int64_t epochs = 10;
-    std::int64_t max_updates = 0;        // 0: no limit
-    std::int64_t batch_size = 128;       // global: samples per update
-    std::int64_t accumulation = 1;       // micro-batches per update
+    std::int64_t max_updates = 0;   // 0: no limit
+    std::int64_t batch_size = 128;  // global: samples per update
+    std::int64_t accumulation = 1;  // micro-batches per update
     double label_smoothing = 0;
     double clip_norm = 0;                // 0: off
     std::string best_by = "top1";        // top1 | loss
@@ -60,7 +60,7 @@ struct RunConfig {
     std::int64_t eval_batch_size = 512;  // global: samples per evaluation step
   } train;
   struct Optim {
-    std::string name = "sgd";            // sgd | adamw
+    std::string name = "sgd";  // sgd | adamw
     double lr = 0.1;
     double momentum = 0.9;
     bool nesterov = false;
@@ -71,33 +71,33 @@ struct RunConfig {
     double eps = 1e-8;
   } optim;
   struct Schedule {
-    std::string name = "cosine";         // constant | step | cosine | linear
+    std::string name = "cosine";  // constant | step | cosine | linear
     double warmup_epochs = 0;
-    double warmup_start = 0;             // factor of lr at update 0 of the warm-up
+    double warmup_start = 0;  // factor of lr at update 0 of the warm-up
     double step_epochs = 30;
     double gamma = 0.1;
     double min_lr = 0;
   } schedule;
   struct Checkpoint {
     std::int64_t keep_last = 3;
-    std::int64_t keep_every = 0;         // epochs; 0: none kept for being a multiple
+    std::int64_t keep_every = 0;  // epochs; 0: none kept for being a multiple
   } checkpoint;
   struct Comm {
     double bucket_mb = 25;
     double first_bucket_mb = 1;
-    double timeout = 600;                // seconds a rank waits for the others
+    double timeout = 600;  // seconds a rank waits for the others
   } comm;
-  struct Record {                        // hidden: for studies and tests
+  struct Record {  // hidden: for studies and tests
     std::string dir;
     std::int64_t updates = 20;
   } record;
-  struct Fault {                         // hidden: for tests of failures
-    std::string point;                   // config | open | step | checkpoint | evaluate | exit
+  struct Fault {        // hidden: for tests of failures
+    std::string point;  // config | open | step | checkpoint | evaluate | exit
     std::int64_t rank = 0;
-    std::string action = "throw";        // throw | sleep | exit | kill | nan
-    std::int64_t step = 0;               // update (step) or epoch (checkpoint) at which it fires
-    double seconds = 3600;               // of sleep
-    bool unused_parameter = false;       // the model gets a parameter no forward pass uses
+    std::string action = "throw";   // throw | sleep | exit | kill | nan
+    std::int64_t step = 0;          // update (step) or epoch (checkpoint) at which it fires
+    double seconds = 3600;          // of sleep
+    bool unused_parameter = false;  // the model gets a parameter no forward pass uses
   } fault;
 };
 

@@ -14,8 +14,8 @@ class FaultPoint {
   FaultPoint(RunConfig::Fault options, int rank);
 
   /// Does nothing unless `point` is the configured point on the configured rank and, where the
-  /// point counts (step, checkpoint), `count` equals the configured step. Else throws Error, sleeps,
-  /// leaves with exit code 3 without clean-up, or kills the process (SIGKILL).
+  /// point counts (step, checkpoint), `count` equals the configured step. Else throws Error,
+  /// sleeps, leaves with exit code 3 without clean-up, or kills the process (SIGKILL).
   void at(std::string_view point, std::int64_t count = 0) const;
 
   /// Whether the configured action is "nan" and due here (the trainer then spoils its loss).
