@@ -4,8 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
 
 #include "lockstep/base/check.hpp"
 
@@ -54,11 +57,23 @@ std::string bar(std::int64_t done, std::int64_t total, int columns) {
   return text + "]";
 }
 
+/// Whether a person's terminal shows what this process prints. OpenMPI gives each rank a
+/// pseudo-terminal of its own, also when the output of mpirun goes to a file: there the launcher's
+/// standard output, that of the parent process, decides.
+bool terminal_shows_output() {
+  if (::isatty(STDOUT_FILENO) == 0) return false;
+  if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) return true;
+  const std::string link = "/proc/" + std::to_string(::getppid()) + "/fd/1";
+  std::array<char, 256> target{};
+  const ssize_t length = ::readlink(link.c_str(), target.data(), target.size() - 1);
+  const std::string_view name(target.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
+  return name.starts_with("/dev/pts/") || name.starts_with("/dev/tty");
+}
+
 }  // namespace
 
 ProgressMode progress_mode(const std::string& option) {
-  if (option == "auto")
-    return ::isatty(STDOUT_FILENO) != 0 ? ProgressMode::kBar : ProgressMode::kPlain;
+  if (option == "auto") return terminal_shows_output() ? ProgressMode::kBar : ProgressMode::kPlain;
   if (option == "bar") return ProgressMode::kBar;
   if (option == "plain") return ProgressMode::kPlain;
   if (option == "off") return ProgressMode::kOff;
