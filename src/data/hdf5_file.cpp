@@ -15,14 +15,16 @@ using hdf5::counted;
 using hdf5::own;
 using hdf5::text_type;
 
-Hdf5Handle file_access(const std::string& path) {
+Hdf5Handle file_access(const std::string& path, bool writes) {
   auto access = own(checked(path, "make a property list", [] { return H5Pcreate(H5P_FILE_ACCESS); }),
                     H5Pclose);
   checked(path, "turn file locking off",
           [&] { return H5Pset_file_locking(access.id(), false, true); });
-  checked(path, "fix the file format", [&] {
-    return H5Pset_libver_bounds(access.id(), H5F_LIBVER_V18, H5F_LIBVER_V18);
-  });
+  if (writes) {
+    checked(path, "fix the file format", [&] {
+      return H5Pset_libver_bounds(access.id(), H5F_LIBVER_V18, H5F_LIBVER_V18);
+    });
+  }
   return access;
 }
 
@@ -59,7 +61,7 @@ bool Hdf5Handle::close() noexcept {
 }
 
 Hdf5File Hdf5File::create(const std::string& path) {
-  const auto access = file_access(path);
+  const auto access = file_access(path, true);
   const auto made = own(
       checked(path, "make a property list", [] { return H5Pcreate(H5P_FILE_CREATE); }), H5Pclose);
   checked(path, "leave times out", [&] { return H5Pset_obj_track_times(made.id(), false); });
@@ -76,14 +78,14 @@ Hdf5File Hdf5File::open_read(const std::string& path) {
   require(checked(path, "look at the file", [&] { return H5Fis_hdf5(path.c_str()); }) > 0,
           "cannot open " + path, "it is not an HDF5 file",
           "copy the whole set again, or pack it again");
-  const auto access = file_access(path);
+  const auto access = file_access(path, false);
   return {path, own(checked(path, "open the file",
                             [&] { return H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()); }),
                     H5Fclose)};
 }
 
 Hdf5File Hdf5File::open_write(const std::string& path) {
-  const auto access = file_access(path);
+  const auto access = file_access(path, true);
   return {path, own(checked(path, "open the file",
                             [&] { return H5Fopen(path.c_str(), H5F_ACC_RDWR, access.id()); }),
                     H5Fclose)};

@@ -31,6 +31,7 @@ struct DatasetInfo {
   enum class Kind { kUnsigned, kSigned, kText, kOther };
   Kind kind = Kind::kOther;
   std::int64_t element_bytes = 0;
+  bool native_order = true;  ///< numbers lie in this machine's byte order
   std::vector<std::int64_t> dims;
   /// Byte offset in the file when the elements lie there one after the other, without filters, in
   /// one piece and allocated; -1 otherwise.

@@ -69,6 +69,14 @@ DatasetInfo::Kind kind_of(const std::string& path, const Hdf5Handle& type) {
   return sign == H5T_SGN_NONE ? DatasetInfo::Kind::kUnsigned : DatasetInfo::Kind::kSigned;
 }
 
+// Whether numbers of more than one byte lie as this machine has them.
+bool native_order(const std::string& path, const Hdf5Handle& type) {
+  const auto order_of = [&](hid_t id) {
+    return checked(path, "get a byte order", [&] { return static_cast<int>(H5Tget_order(id)); });
+  };
+  return order_of(type.id()) == order_of(H5T_NATIVE_INT32);
+}
+
 std::string storage_of(const std::string& path, const Hdf5Handle& dataset) {
   const auto made = own(checked(path, "get a creation list",
                                 [&] { return H5Dget_create_plist(dataset.id()); }),
@@ -133,6 +141,9 @@ DatasetInfo Hdf5File::info(const std::string& name) const {
   std::size_t bytes = 0;
   checked(path_, "get a size", [&] { return (bytes = H5Tget_size(type.id())) == 0 ? -1 : 0; });
   info.element_bytes = static_cast<std::int64_t>(bytes);
+  const bool number =
+      info.kind == DatasetInfo::Kind::kSigned || info.kind == DatasetInfo::Kind::kUnsigned;
+  info.native_order = !number || info.element_bytes == 1 || native_order(path_, type);
   info.dims = dims_of(path_, source);
   info.storage = storage_of(path_, source);
   if (info.storage == "contiguous") {

@@ -1,4 +1,4 @@
-#include "set_digest.hpp"
+#include "lockstep/data/set_digest.hpp"
 
 #include <xxhash.h>
 

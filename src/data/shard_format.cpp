@@ -1,15 +1,57 @@
 #include "lockstep/data/shard_format.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 #include <sstream>
 
 #include "lockstep/base/check.hpp"
 
 namespace lockstep::data {
+namespace {
+
+constexpr const char* kHint = "pack the set again with pack_images";
+
+bool is_digest(const std::string& text) {
+  return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+void check_consistency(const SetInfo& info, const std::string& source) {
+  const auto check = [&](bool holds, const std::string& why) {
+    require(holds, "cannot use '" + source + "'", why, kHint);
+  };
+  check(is_digest(info.set_id), "its set_id is no digest of 32 hex digits");
+  check(info.height > 0 && info.width > 0, "pictures have no pixels");
+  std::int64_t in_shards = 0;
+  for (std::size_t i = 0; i < info.shards.size(); ++i) {
+    const ShardInfo& shard = info.shards[i];
+    // Names are fixed, so that no set can point out of its folder.
+    check(shard.file == shard_file_name(static_cast<std::int64_t>(i)) && shard.samples > 0 &&
+              is_digest(shard.digest),
+          "the entry of shard '" + shard.file + "' is wrong");
+    in_shards += shard.samples;
+  }
+  const std::set<std::string> names(info.classes.begin(), info.classes.end());
+  check(names.size() == info.classes.size() && !names.contains(""),
+        "a class has no name, or two have the same");
+  const auto in_classes =
+      std::accumulate(info.class_counts.begin(), info.class_counts.end(), std::int64_t{0});
+  const bool negative = std::any_of(info.class_counts.begin(), info.class_counts.end(),
+                                    [](std::int64_t count) { return count < 0; });
+  check(info.classes.size() == info.class_counts.size() && !negative && info.samples > 0 &&
+            in_shards == info.samples && in_classes == info.samples,
+        "its counts of samples contradict each other");
+  for (std::size_t c = 0; c < 3; ++c) {
+    check(info.mean[c] >= 0 && info.mean[c] <= 1 && info.std[c] >= 0 && info.std[c] <= 1,
+          "its channel mean or std is out of range");
+  }
+}
+
+}  // namespace
 
 std::string shard_file_name(std::int64_t index) {
   std::array<char, 32> name{};
@@ -39,12 +81,11 @@ std::string to_json(const SetInfo& info) {
 }
 
 SetInfo set_info_from_json(const std::string& text, const std::string& source) {
-  const char* hint = "pack the set again with pack_images";
   SetInfo info;
   try {
     const auto json = nlohmann::json::parse(text);
     require(json.at("format") == kFormatName, "'" + source + "' describes no set of shards",
-            "its format is another", hint);
+            "its format is another", kHint);
     require(json.at("version") == kFormatVersion, "cannot read the set of '" + source + "'",
             "it has version " + json.at("version").dump() + ", this program reads version " +
                 std::to_string(kFormatVersion),
@@ -63,22 +104,9 @@ SetInfo set_info_from_json(const std::string& text, const std::string& source) {
                              entry.at("xxh3_128").get<std::string>()});
     }
   } catch (const nlohmann::json::exception& error) {
-    throw Error("cannot read '" + source + "'", error.what(), hint);
+    throw Error("cannot read '" + source + "'", error.what(), kHint);
   }
-  std::int64_t in_shards = 0;
-  for (const ShardInfo& shard : info.shards) {
-    require(shard.samples > 0 && shard.file.find('/') == std::string::npos,
-            "cannot use '" + source + "'", "the entry of shard '" + shard.file + "' is wrong",
-            hint);
-    in_shards += shard.samples;
-  }
-  const auto in_classes =
-      std::accumulate(info.class_counts.begin(), info.class_counts.end(), std::int64_t{0});
-  require(info.height > 0 && info.width > 0, "cannot use '" + source + "'",
-          "pictures have no pixels", hint);
-  require(info.classes.size() == info.class_counts.size() && in_shards == info.samples &&
-              in_classes == info.samples,
-          "cannot use '" + source + "'", "its counts of samples contradict each other", hint);
+  check_consistency(info, source);
   return info;
 }
 

@@ -65,6 +65,34 @@ void check_identity(const Hdf5File& shard, const std::string& path, const SetInf
     damaged(path, "it is shard " + std::to_string(shard.integer(kShardIndexAttribute)) +
                       " of the set under the name of shard " + std::to_string(index));
   }
+  const std::int64_t expected = info.shards[static_cast<std::size_t>(index)].samples;
+  if (shard.integer(kSampleCountAttribute) != expected) {
+    damaged(path, "it says it has " + std::to_string(shard.integer(kSampleCountAttribute)) +
+                      " samples, the set says " + std::to_string(expected));
+  }
+  for (const char* name : {kImages, kLabels, kChecksums, kClasses, kSourcePaths}) {
+    if (!shard.has_dataset(name)) damaged(path, std::string("it has no dataset ") + name);
+  }
+}
+
+std::vector<std::int32_t> read_labels(const Hdf5File& shard, const std::string& path,
+                                      const SetInfo& info, std::int64_t samples) {
+  const DatasetInfo stored = shard.info(kLabels);
+  if (stored.kind != DatasetInfo::Kind::kSigned || stored.element_bytes != 4 ||
+      !stored.native_order) {
+    damaged(path, "its labels are not int32 in this machine's byte order");
+  }
+  if (stored.dims != std::vector<std::int64_t>{samples}) {
+    damaged(path, "its labels are not one for each of " + std::to_string(samples) + " samples");
+  }
+  std::vector<std::int32_t> labels = shard.read_int32(kLabels);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] < 0 || static_cast<std::size_t>(labels[i]) >= info.classes.size()) {
+      damaged(path, "sample " + std::to_string(i) + " has label " + std::to_string(labels[i]) +
+                        " of " + std::to_string(info.classes.size()) + " classes");
+    }
+  }
+  return labels;
 }
 
 void check_images(const DatasetInfo& images, const std::string& path, const SetInfo& info,
@@ -115,21 +143,7 @@ void ShardSet::Impl::open_shard(std::int64_t index) {
     shard.rows = file.open_rows(kImages);
     ++slow;
   }
-  const DatasetInfo label_info = file.info(kLabels);
-  if (label_info.kind != DatasetInfo::Kind::kSigned || label_info.element_bytes != 4) {
-    damaged(path, "its labels are not int32");
-  }
-  const std::vector<std::int32_t> own = file.read_int32(kLabels);
-  if (static_cast<std::int64_t>(own.size()) != expected.samples) {
-    damaged(path, "it has " + std::to_string(own.size()) + " labels for " +
-                      std::to_string(expected.samples) + " samples");
-  }
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    if (own[i] < 0 || static_cast<std::size_t>(own[i]) >= info.classes.size()) {
-      damaged(path, "sample " + std::to_string(i) + " has label " + std::to_string(own[i]) +
-                        " of " + std::to_string(info.classes.size()) + " classes");
-    }
-  }
+  const std::vector<std::int32_t> own = read_labels(file, path, info, expected.samples);
   if (file.read_text(kClasses) != info.classes)
     damaged(path, "its classes are not those of the set");
   labels.insert(labels.end(), own.begin(), own.end());
@@ -162,6 +176,8 @@ std::int64_t ShardSet::sample_bytes() const noexcept {
 }
 
 void ShardSet::read(std::int64_t id, std::uint8_t* out) const {
+  require(id >= 0 && id < size(), "cannot read sample " + std::to_string(id),
+          "'" + folder() + "' has " + std::to_string(size()) + " samples", "report this as a bug");
   const Shard& shard = impl_->shard_of(id);
   const std::int64_t row = id - shard.begin;
   if (shard.rows) {

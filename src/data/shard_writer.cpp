@@ -13,7 +13,7 @@
 #include "hdf5_file.hpp"
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/partition.hpp"
-#include "set_digest.hpp"
+#include "lockstep/data/set_digest.hpp"
 
 namespace lockstep::data {
 namespace {
