@@ -1,0 +1,52 @@
+#include "lockstep/base/check.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+namespace {
+
+TEST(Error, ComposesProblemWhyAndHint) {
+  const Error error("no shards", "the folder is empty", "pack some");
+  EXPECT_STREQ(error.what(), "no shards (the folder is empty) - pack some");
+  EXPECT_EQ(error.code(), ExitCode::kFailed);
+  EXPECT_STREQ(Error("no shards", "", "").what(), "no shards");
+  EXPECT_STREQ(Error("no shards", "", "pack some").what(), "no shards - pack some");
+}
+
+TEST(Error, UsageErrorHasExitCodeTwo) {
+  EXPECT_EQ(static_cast<int>(UsageError("a", "b", "c").code()), 2);
+  EXPECT_EQ(static_cast<int>(ExitCode::kStopRequested), 85);
+}
+
+TEST(Require, ThrowsOnlyWhenItDoesNotHold) {
+  EXPECT_NO_THROW(require(true, "a", "b", "c"));
+  EXPECT_THROW(require(false, "a", "b", "c"), Error);
+}
+
+TEST(ErrnoText, NamesTheError) {
+  errno = ENOENT;
+  EXPECT_EQ(errno_text(), "No such file or directory");
+}
+
+TEST(EditDistance, CountsInsertionsDeletionsAndSubstitutions) {
+  EXPECT_EQ(edit_distance("", ""), 0U);
+  EXPECT_EQ(edit_distance("abc", ""), 3U);
+  EXPECT_EQ(edit_distance("", "abc"), 3U);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3U);
+  EXPECT_EQ(edit_distance("batch_size", "batchsize"), 1U);
+  EXPECT_EQ(edit_distance("lr", "rl"), 2U);
+}
+
+TEST(NearestName, FindsTheClosestOrNone) {
+  const std::vector<std::string> names{"momentum", "nesterov", "weight_decay"};
+  EXPECT_EQ(nearest_name("momentun", names), "momentum");
+  EXPECT_EQ(nearest_name("weigth_decay", names), "weight_decay");
+  EXPECT_EQ(nearest_name("dropout", names), "");
+}
+
+}  // namespace
+}  // namespace lockstep
