@@ -66,14 +66,6 @@ TrainingData open_data(JobContext& context, const FaultPoint& fault) {
                        "use less padding, or augment.crop_mode=zero");
     }
   });
-  for (const data::ShardSet* set : {opened.train.get(), opened.own_val.get(), opened.test.get()}) {
-    if (set != nullptr && set->slow_shards() > 0) {
-      context.log.warning("data", "'" + set->folder() + "' has " +
-                                      std::to_string(set->slow_shards()) +
-                                      " shards that are not contiguous: they are read through "
-                                      "HDF5, more slowly");
-    }
-  }
   return opened;
 }
 
@@ -147,6 +139,14 @@ void log_plan(JobContext& context, const TrainingData& sets, const data::Sampler
        << test_samples << " test samples of " << sets.train->info().classes.size() << " classes, "
        << sets.train->info().height << "x" << sets.train->info().width << " pixels";
   context.log.info("data", line.str());
+  for (const data::ShardSet* set : {sets.train.get(), sets.own_val.get(), sets.test.get()}) {
+    if (set != nullptr && set->slow_shards() > 0) {
+      context.log.warning("data", "'" + set->folder() + "' has " +
+                                      std::to_string(set->slow_shards()) +
+                                      " shards that are not contiguous: they are read through "
+                                      "HDF5, more slowly");
+    }
+  }
   line.str("");
   line << schedule.total_updates << " updates of " << config.train.batch_size << " samples ("
        << sampler.updates_per_epoch() << " per epoch) on " << context.session.world().size
