@@ -16,14 +16,13 @@ using hdf5::own;
 using hdf5::text_type;
 
 Hdf5Handle file_access(const std::string& path, bool writes) {
-  auto access = own(checked(path, "make a property list", [] { return H5Pcreate(H5P_FILE_ACCESS); }),
-                    H5Pclose);
+  auto access = own(
+      checked(path, "make a property list", [] { return H5Pcreate(H5P_FILE_ACCESS); }), H5Pclose);
   checked(path, "turn file locking off",
           [&] { return H5Pset_file_locking(access.id(), false, true); });
   if (writes) {
-    checked(path, "fix the file format", [&] {
-      return H5Pset_libver_bounds(access.id(), H5F_LIBVER_V18, H5F_LIBVER_V18);
-    });
+    checked(path, "fix the file format",
+            [&] { return H5Pset_libver_bounds(access.id(), H5F_LIBVER_V18, H5F_LIBVER_V18); });
   }
   return access;
 }
@@ -65,11 +64,11 @@ Hdf5File Hdf5File::create(const std::string& path) {
   const auto made = own(
       checked(path, "make a property list", [] { return H5Pcreate(H5P_FILE_CREATE); }), H5Pclose);
   checked(path, "leave times out", [&] { return H5Pset_obj_track_times(made.id(), false); });
-  return {path, own(checked(path, "create the file",
-                            [&] {
-                              return H5Fcreate(path.c_str(), H5F_ACC_EXCL, made.id(), access.id());
-                            }),
-                    H5Fclose)};
+  return {
+      path,
+      own(checked(path, "create the file",
+                  [&] { return H5Fcreate(path.c_str(), H5F_ACC_EXCL, made.id(), access.id()); }),
+          H5Fclose)};
 }
 
 Hdf5File Hdf5File::open_read(const std::string& path) {
@@ -189,13 +188,13 @@ void Hdf5File::set_int(const std::string& name, std::int64_t value) {
   set_attribute(name, H5T_STD_I64LE, H5T_NATIVE_INT64, 1, &value);
 }
 void Hdf5File::set_doubles(const std::string& name, const std::vector<double>& values) {
-  set_attribute(name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, static_cast<std::int64_t>(values.size()), values.data());
+  set_attribute(name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, static_cast<std::int64_t>(values.size()),
+                values.data());
 }
 
 void Hdf5File::close() {
   std::string reason;
-  const bool flushed =
-      counted(&reason, [&] { return H5Fflush(file_.id(), H5F_SCOPE_LOCAL); }) >= 0;
+  const bool flushed = counted(&reason, [&] { return H5Fflush(file_.id(), H5F_SCOPE_LOCAL); }) >= 0;
   const bool closed = file_.close();
   require(flushed && closed, "HDF5 cannot finish " + path_, flushed ? "closing failed" : reason,
           "look at the free space");

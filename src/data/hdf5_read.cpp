@@ -60,8 +60,8 @@ std::vector<std::int64_t> dims_of(const std::string& path, const Hdf5Handle& dat
 
 DatasetInfo::Kind kind_of(const std::string& path, const Hdf5Handle& type) {
   // H5Tget_class and kin answer with negative enums on failure, so they can be checked alike.
-  const auto type_class = checked(path, "get a type class",
-                                  [&] { return static_cast<int>(H5Tget_class(type.id())); });
+  const auto type_class =
+      checked(path, "get a type class", [&] { return static_cast<int>(H5Tget_class(type.id())); });
   if (type_class == H5T_STRING) return DatasetInfo::Kind::kText;
   if (type_class != H5T_INTEGER) return DatasetInfo::Kind::kOther;
   const auto sign =
@@ -78,9 +78,9 @@ bool native_order(const std::string& path, const Hdf5Handle& type) {
 }
 
 std::string storage_of(const std::string& path, const Hdf5Handle& dataset) {
-  const auto made = own(checked(path, "get a creation list",
-                                [&] { return H5Dget_create_plist(dataset.id()); }),
-                        H5Pclose);
+  const auto made =
+      own(checked(path, "get a creation list", [&] { return H5Dget_create_plist(dataset.id()); }),
+          H5Pclose);
   const auto layout =
       checked(path, "get a layout", [&] { return static_cast<int>(H5Pget_layout(made.id())); });
   const int filters =
@@ -127,9 +127,8 @@ struct Reclaim {
 std::int64_t hdf5_call_count() noexcept { return hdf5::g_calls.load(std::memory_order_relaxed); }
 
 bool Hdf5File::has_dataset(const std::string& name) const {
-  return checked(path_, "look for " + name, [&] {
-           return H5Lexists(file_.id(), name.c_str(), H5P_DEFAULT);
-         }) > 0;
+  return checked(path_, "look for " + name,
+                 [&] { return H5Lexists(file_.id(), name.c_str(), H5P_DEFAULT); }) > 0;
 }
 
 DatasetInfo Hdf5File::info(const std::string& name) const {
@@ -226,18 +225,17 @@ void Hdf5Rows::read(std::int64_t row, std::uint8_t* out) const {
   std::vector<hsize_t> count(dims_.begin(), dims_.end());
   start[0] = static_cast<hsize_t>(row);
   count[0] = 1;
-  const auto space = own(
-      checked(path_, "get a dataspace", [&] { return H5Dget_space(dataset_.id()); }), H5Sclose);
+  const auto space =
+      own(checked(path_, "get a dataspace", [&] { return H5Dget_space(dataset_.id()); }), H5Sclose);
   checked(path_, "select a row", [&] {
     return H5Sselect_hyperslab(space.id(), H5S_SELECT_SET, start.data(), nullptr, count.data(),
                                nullptr);
   });
-  const auto memory = own(checked(path_, "make a dataspace",
-                                  [&] {
-                                    return H5Screate_simple(static_cast<int>(count.size()),
-                                                            count.data(), nullptr);
-                                  }),
-                          H5Sclose);
+  const auto memory = own(
+      checked(
+          path_, "make a dataspace",
+          [&] { return H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr); }),
+      H5Sclose);
   checked(path_, "read row " + std::to_string(row), [&] {
     return H5Dread(dataset_.id(), H5T_NATIVE_UINT8, memory.id(), space.id(), H5P_DEFAULT, out);
   });
@@ -261,8 +259,8 @@ Hdf5Handle open_attribute(const std::string& path, const Hdf5Handle& file, const
   const auto points = checked(path, "count the values", [&] {
     return static_cast<std::int64_t>(H5Sget_simple_extent_npoints(space.id()));
   });
-  const auto found = checked(path, "get a type class",
-                             [&] { return static_cast<int>(H5Tget_class(type.id())); });
+  const auto found =
+      checked(path, "get a type class", [&] { return static_cast<int>(H5Tget_class(type.id())); });
   require(found == type_class && points == count, "cannot use " + path,
           "its attribute " + name + " has another type or size", "pack the set again");
   return attribute;

@@ -117,6 +117,10 @@ struct ShardSet::Impl {
   mutable std::vector<std::uint32_t> checksums;
 
   void open_shard(std::int64_t index);
+  [[noreturn]] void no_such_sample(std::int64_t id) const {
+    throw Error("cannot read sample " + std::to_string(id) + " of '" + folder + "'",
+                "the set has " + std::to_string(info.samples) + " samples", "report this as a bug");
+  }
   [[nodiscard]] const Shard& shard_of(std::int64_t id) const {
     const auto after = std::upper_bound(shards.begin(), shards.end(), id,
                                         [](std::int64_t i, const Shard& s) { return i < s.begin; });
@@ -176,8 +180,7 @@ std::int64_t ShardSet::sample_bytes() const noexcept {
 }
 
 void ShardSet::read(std::int64_t id, std::uint8_t* out) const {
-  require(id >= 0 && id < size(), "cannot read sample " + std::to_string(id),
-          "'" + folder() + "' has " + std::to_string(size()) + " samples", "report this as a bug");
+  if (id < 0 || id >= size()) impl_->no_such_sample(id);
   const Shard& shard = impl_->shard_of(id);
   const std::int64_t row = id - shard.begin;
   if (shard.rows) {
@@ -208,6 +211,7 @@ std::uint32_t ShardSet::stored_checksum(std::int64_t id) const {
     require(impl_->checksums.size() == impl_->labels.size(), "'" + folder() + "' cannot be checked",
             "it has another number of checksums than of samples", kHint);
   });
+  if (id < 0 || id >= size()) impl_->no_such_sample(id);
   return impl_->checksums[static_cast<std::size_t>(id)];
 }
 
@@ -217,6 +221,9 @@ std::vector<std::string> ShardSet::source_paths() const {
     const auto own = Hdf5File::open_read(shard.path).read_text(kSourcePaths);
     paths.insert(paths.end(), own.begin(), own.end());
   }
+  require(paths.size() == impl_->labels.size(),
+          "the source paths of '" + folder() + "' are unknown",
+          "it has another number of paths than of samples", kHint);
   return paths;
 }
 

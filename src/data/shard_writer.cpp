@@ -49,6 +49,13 @@ class RawFile {
       offset += n;
     }
   }
+  /// Takes the blocks of the file now: a disk that is too small is known before any work is done.
+  void reserve(std::int64_t bytes) const {
+    const int error = ::posix_fallocate(descriptor_, 0, bytes);
+    if (error == EOPNOTSUPP || error == EINVAL) return;  // not every file system has it
+    errno = error;
+    require(error == 0, "cannot write '" + path_ + "'", errno_text(), kDiskHint);
+  }
   void sync() const {
     require(::fsync(descriptor_) == 0, "cannot write '" + path_ + "'", errno_text(), kDiskHint);
   }
@@ -57,6 +64,13 @@ class RawFile {
   std::string path_;
   int descriptor_;
 };
+
+void sync_folder(const std::string& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  require(descriptor >= 0, "cannot open folder '" + folder + "'", errno_text(), kDiskHint);
+  ::fsync(descriptor);  // not every file system has it for folders; the files are synced
+  ::close(descriptor);
+}
 
 }  // namespace
 
@@ -141,6 +155,7 @@ struct SetWriter::Impl {
     open_shard = shard;
     offset = lay_out(shard_path(shard), planned(shard).size());
     file = std::make_unique<RawFile>(shard_path(shard));
+    file->reserve(static_cast<std::int64_t>(std::filesystem::file_size(shard_path(shard))));
   }
 
   /// Fewer pictures came than were planned: the shard is laid out again for those that did.
@@ -162,7 +177,7 @@ struct SetWriter::Impl {
 
   [[nodiscard]] std::string set_id() const {
     StreamDigest digest;
-    digest.add(options.options_text);
+    digest.add(options.options_text + " shards " + std::to_string(options.shards));
     for (const std::string& name : options.classes) digest.add(name);
     for (std::size_t i = 0; i < labels.size(); ++i) {
       digest.add(&checksums[i], sizeof checksums[i]);
@@ -255,6 +270,7 @@ SetInfo SetWriter::finish() {
   const RawFile set_file(w.folder + "/" + kSetFile);
   set_file.write({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}, 0);
   set_file.sync();
+  sync_folder(w.folder);
   return info;
 }
 
