@@ -1,8 +1,7 @@
 #include <algorithm>
-#include <boost/program_options.hpp>
 #include <cstdio>
-#include <iostream>
 
+#include "lib/command_line.hpp"
 #include "lib/contact_sheet.hpp"
 #include "lib/tool.hpp"
 #include "lib/verify.hpp"
@@ -10,23 +9,7 @@
 
 namespace {
 
-namespace po = boost::program_options;
 using namespace lockstep;
-
-constexpr const char* kUsage =
-    "inspect_shards SET [options]\n\n"
-    "Shows what a set of shards holds. Exit codes: 0 done, 1 failed (a fault was found), 2 wrong "
-    "use.\n";
-
-po::options_description describe() {
-  po::options_description options("Options", 100, 60);
-  auto add = options.add_options();
-  add("help", "show this text");
-  add("verify", "read everything and compare with the checksums");
-  add("sheet", po::value<std::string>(), "write a PNG with the first samples and their classes");
-  add("sheet-samples", po::value<std::string>()->default_value("64"), "samples on the sheet");
-  return options;
-}
 
 void print_summary(const data::ShardSet& set) {
   const data::SetInfo& info = set.info();
@@ -50,22 +33,17 @@ void print_summary(const data::ShardSet& set) {
   }
 }
 
-void inspect(const po::variables_map& given) {
-  if (given.count("set") == 0) {
-    throw UsageError("no set is given", "SET is needed", "write inspect_shards SET; see --help");
-  }
-  const data::ShardSet set(given["set"].as<std::string>());
+void inspect(const tools::CommandLine& line) {
+  const data::ShardSet set(line.text("SET"));
   print_summary(set);
-  if (given.count("sheet") > 0) {
-    const std::string file = given["sheet"].as<std::string>();
+  if (line.given("sheet")) {
+    const std::string file = line.text("sheet");
     constexpr std::int64_t kMost = 4096;
     tools::write_contact_sheet(
-        set,
-        tools::parse_count(given["sheet-samples"].as<std::string>(), "--sheet-samples", 1, kMost),
-        file);
+        set, tools::parse_count(line.text("sheet-samples"), "--sheet-samples", 1, kMost), file);
     std::printf("wrote %s\n", file.c_str());
   }
-  if (given.count("verify") > 0) {
+  if (line.given("verify")) {
     const std::vector<std::string> faults = tools::verify_set(set);
     constexpr std::size_t kShown = 20;
     for (std::size_t i = 0; i < std::min(faults.size(), kShown); ++i) {
@@ -83,22 +61,10 @@ void inspect(const po::variables_map& given) {
 
 int main(int argc, char** argv) {
   return tools::run_tool("inspect_shards", [&] {
-    po::options_description all = describe();
-    all.add_options()("set", po::value<std::string>(), "");
-    po::positional_options_description places;
-    places.add("set", 1);
-    namespace style = po::command_line_style;
-    po::variables_map given;
-    po::store(po::command_line_parser(argc, argv)
-                  .options(all)
-                  .positional(places)
-                  .style(style::allow_long | style::long_allow_adjacent | style::long_allow_next)
-                  .run(),
-              given);
-    if (given.count("help") > 0) {
-      std::cout << kUsage << "\n" << describe();
-      return;
-    }
-    inspect(given);
+    tools::CommandLine line("inspect_shards", "Shows what a set of shards holds.", {"SET"});
+    line.add_flag("verify", "read everything and compare it with what is stored");
+    line.add("sheet", "PNG file to write, with the first samples and their classes");
+    line.add("sheet-samples", "samples on the sheet", "64");
+    if (line.parse(argc, argv)) inspect(line);
   });
 }

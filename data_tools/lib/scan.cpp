@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdio>
 #include <filesystem>
 #include <set>
 
@@ -24,74 +25,115 @@ bool has_picture_suffix(const std::string& name) {
   return std::find(kSuffixes.begin(), kSuffixes.end(), suffix) != kSuffixes.end();
 }
 
-/// Walks one class folder.
+/// The name with every byte that is no printable ASCII as \xNN.
+std::string escaped(const std::string& name) {
+  std::string text;
+  for (const char c : name) {
+    std::array<char, 5> code{};
+    std::snprintf(code.data(), code.size(), "\\x%02x", static_cast<unsigned char>(c));
+    text += c >= ' ' && c < 127 ? std::string(1, c) : std::string(code.data());
+  }
+  return text;
+}
+
+void check_name(const std::string& path) {
+  if (!is_utf8(path)) {
+    throw UsageError("the name '" + escaped(path) + "' cannot be stored", "it is not UTF-8",
+                     "rename it (convmv does it for many files), or move it away");
+  }
+}
+
+fs::directory_iterator open_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::directory_iterator entries(folder, error);
+  if (error) {
+    throw UsageError("cannot read folder '" + folder.string() + "'", error.message(),
+                     "check its name and its rights, or move it away");
+  }
+  return entries;
+}
+
+/// Walks the folders below the root and sorts what it meets.
 class Walker {
  public:
-  Walker(std::int32_t label, ScanResult& result) : label_(label), result_(result) {}
+  Walker(fs::path root, ScanResult& result) : root_(std::move(root)), result_(result) {
+    open_.insert(fs::canonical(root_).string());
+  }
 
-  void walk(const fs::path& folder, const std::string& relative, bool hidden) {
+  /// Files below root/relative as pictures of `label`; below a hidden folder all are ignored.
+  void walk(const std::string& relative, std::int32_t label, bool hidden) {
     std::error_code error;
-    const fs::path real = fs::canonical(folder, error);
-    if (error || !open_.insert(real.string()).second) {
-      ++result_.ignored["folder link in a circle"];
+    const std::string real = fs::canonical(root_ / relative, error).string();
+    if (error || !open_.insert(real).second) {
+      ++result_.ignored["link to a folder around it"];
       return;
     }
-    fs::directory_iterator entries(folder, error);
-    if (error) {
-      throw Error("cannot read folder '" + folder.string() + "'", error.message(),
-                  "give read permission, or move it away");
+    for (const auto& entry : open_folder(root_ / relative)) {
+      const std::string name = entry.path().filename().string();
+      visit(entry, relative + "/" + name, label, hidden || is_hidden(name));
     }
-    for (const auto& entry : entries) {
-      visit(entry, relative + entry.path().filename().string(), hidden);
-    }
-    open_.erase(real.string());
+    open_.erase(real);
   }
 
  private:
-  void visit(const fs::directory_entry& entry, const std::string& relative, bool hidden) {
-    const std::string name = entry.path().filename().string();
-    const bool now_hidden = hidden || is_hidden(name);
+  void visit(const fs::directory_entry& entry, const std::string& relative, std::int32_t label,
+             bool hidden) {
     std::error_code error;
-    if (entry.is_directory(error)) {
-      walk(entry.path(), relative + "/", now_hidden);
-    } else if (now_hidden) {
+    const fs::file_type type = fs::status(entry.path(), error).type();
+    // A broken link stays a file: reading it will say what is wrong.
+    const bool file = type == fs::file_type::regular || type == fs::file_type::not_found ||
+                      type == fs::file_type::none || type == fs::file_type::unknown;
+    if (type == fs::file_type::directory) {
+      walk(relative, label, hidden);
+    } else if (hidden) {
       ++result_.ignored["hidden"];
-    } else if (!has_picture_suffix(name)) {
+    } else if (!file) {
+      ++result_.ignored["not a file"];
+    } else if (!has_picture_suffix(relative)) {
       ++result_.ignored["not a picture's suffix"];
     } else {
-      result_.files.push_back({label_, relative});
+      check_name(relative);
+      result_.files.push_back({label, relative});
     }
   }
 
-  std::int32_t label_;
+  fs::path root_;
   ScanResult& result_;
-  std::set<std::string> open_;
+  std::set<std::string> open_;  // real paths of the folders around the current one
 };
 
 /// Names of class folders in byte order; everything else at the top is ignored and counted.
 std::vector<std::string> class_folders(const std::string& root, ScanResult& result) {
-  std::error_code error;
-  fs::directory_iterator entries(root, error);
-  if (error) {
-    throw UsageError("cannot read folder '" + root + "'", error.message(),
-                     "give a folder with one folder of pictures per class");
-  }
   std::vector<std::string> names;
-  for (const auto& entry : entries) {
+  for (const auto& entry : open_folder(root)) {
+    std::error_code error;
     const std::string name = entry.path().filename().string();
     const bool folder = entry.is_directory(error);
     if (folder && !is_hidden(name)) {
+      check_name(name);
       names.push_back(name);
     } else if (folder) {
-      ScanResult hidden;
-      Walker(0, hidden).walk(entry.path(), name + "/", true);
-      result.ignored["hidden"] += hidden.ignored_count();
+      Walker(root, result).walk(name, 0, true);
     } else {
       ++result.ignored[is_hidden(name) ? "hidden" : "not in a class folder"];
     }
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+std::int32_t label_of(const std::string& name, const std::vector<std::string>& classes,
+                      const std::string& root) {
+  const auto place = std::find(classes.begin(), classes.end(), name);
+  if (place == classes.end()) {
+    const std::string nearest = nearest_name(name, classes);
+    throw UsageError("class folder '" + name + "' of '" + root + "' is unknown",
+                     "the set of --classes-from has no such class",
+                     (nearest.empty() ? "" : "did you mean " + nearest + "? ") +
+                         std::string("rename or remove the folder, or pack both sets from the "
+                                     "same classes"));
+  }
+  return static_cast<std::int32_t>(place - classes.begin());
 }
 
 }  // namespace
@@ -111,15 +153,9 @@ ScanResult scan_folder(const std::string& root, const ScanOptions& options) {
   }
   result.classes = options.classes.empty() ? folders : options.classes;
   for (const std::string& name : folders) {
-    const auto place = std::find(result.classes.begin(), result.classes.end(), name);
-    if (place == result.classes.end()) {
-      throw UsageError("class folder '" + name + "' of '" + root + "' is unknown",
-                       "the set of --classes-from has no such class",
-                       "rename or remove the folder, or pack both sets from the same classes");
-    }
+    const std::int32_t label = label_of(name, result.classes, root);
     const std::size_t before = result.files.size();
-    Walker(static_cast<std::int32_t>(place - result.classes.begin()), result)
-        .walk(fs::path(root) / name, name + "/", false);
+    Walker(root, result).walk(name, label, false);
     if (result.files.size() == before && !options.allow_empty_classes) {
       throw UsageError("class folder '" + name + "' of '" + root + "' has no picture",
                        "a class without pictures cannot be learned",

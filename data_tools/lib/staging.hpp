@@ -4,19 +4,20 @@
 
 namespace lockstep::tools {
 
-/// A folder built beside its destination and renamed into place whole. Unless commit() was called
-/// the destructor removes it. Leftovers of dead processes are removed when a new one is made.
+/// A folder built beside its destination, as DESTINATION.tmp-PID-HOST, and renamed into place
+/// whole. Unless commit() was called the destructor removes it. Leftovers of dead processes of this
+/// host are removed, and told of, when a new one is made; those of other hosts are told of.
 class StagingFolder {
  public:
-  /// Throws UsageError when `destination` exists and `overwrite` is false, or when it exists and is
-  /// no set of shards (which is never removed).
+  /// Throws UsageError when `destination` exists and `overwrite` is false, or when it holds
+  /// anything but sets of shards (which is never removed).
   StagingFolder(std::string destination, bool overwrite);
   ~StagingFolder();
   StagingFolder(const StagingFolder&) = delete;
   StagingFolder& operator=(const StagingFolder&) = delete;
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
-  /// Puts the new folder in place; an old one is there until then.
+  /// Puts the new folder in place; an old one is there, whole, until then.
   void commit();
 
  private:
@@ -24,7 +25,11 @@ class StagingFolder {
   std::string path_;
 };
 
-/// Makes SIGINT and SIGTERM a request that stop_requested() tells of.
+/// Whether nothing but sets of shards would be lost with this folder: it is a set, or holds only
+/// sets (train, val, test), or is empty.
+[[nodiscard]] bool holds_only_sets(const std::string& folder);
+
+/// Makes SIGINT, SIGTERM and SIGHUP a request to stop.
 void catch_stop_signals();
 /// Throws Error when a stop was requested.
 void throw_if_stopped();

@@ -2,7 +2,6 @@
 
 #include <sched.h>
 
-#include <boost/program_options/errors.hpp>
 #include <iostream>
 #include <sstream>
 
@@ -18,10 +17,6 @@ int run_tool(const std::string& name, const std::function<void()>& body) {
   try {
     body();
     return static_cast<int>(ExitCode::kDone);
-  } catch (const boost::program_options::error& error) {
-    say("the command line cannot be read (" + std::string(error.what()) + ") - see " + name +
-        " --help");
-    return static_cast<int>(ExitCode::kUsage);
   } catch (const Error& error) {
     say(error.what());
     return static_cast<int>(error.code());

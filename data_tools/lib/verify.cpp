@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "lockstep/data/shard_writer.hpp"
 #include "lockstep/data/set_digest.hpp"
+#include "lockstep/data/shard_writer.hpp"
 
 namespace lockstep::tools {
 namespace {

@@ -1,0 +1,134 @@
+#include "lib/command_line.hpp"
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <iostream>
+
+#include "lockstep/base/check.hpp"
+
+namespace lockstep::tools {
+namespace {
+
+namespace po = boost::program_options;
+
+std::string joined(const std::vector<std::string>& words, const std::string& between) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
+  return text;
+}
+
+}  // namespace
+
+CommandLine::CommandLine(std::string tool, std::string about, std::vector<std::string> places)
+    : tool_(std::move(tool)), about_(std::move(about)), places_(std::move(places)) {
+  add_flag("help", "show this text");
+}
+
+void CommandLine::add(const std::string& name, const std::string& help, const std::string& fallback,
+                      const std::vector<std::string>& words) {
+  options_.push_back({name, help, fallback, words, false});
+}
+
+void CommandLine::add_flag(const std::string& name, const std::string& help) {
+  options_.push_back({name, help, {}, {}, true});
+}
+
+bool CommandLine::parse(int argc, const char* const* argv) {
+  po::options_description table;
+  for (const Option& option : options_) {
+    if (option.flag) {
+      table.add_options()(option.name.c_str(), "");
+    } else {
+      table.add_options()(option.name.c_str(), po::value<std::string>(), "");
+    }
+  }
+  po::options_description all;
+  all.add(table).add_options()("place", po::value<std::vector<std::string>>(), "");
+  namespace style = po::command_line_style;
+  try {
+    const po::parsed_options parsed =
+        po::command_line_parser(argc, argv)
+            .options(all)
+            .positional(po::positional_options_description().add("place", -1))
+            .style(style::allow_long | style::long_allow_adjacent | style::long_allow_next |
+                   style::allow_short | style::allow_dash_for_short | style::short_allow_next)
+            .run();
+    for (const po::option& option : parsed.options) {
+      if (option.position_key < 0) {
+        accept(option.string_key, option.value.empty() ? "" : option.value.front());
+      } else {
+        const auto place = static_cast<std::size_t>(option.position_key);
+        if (place >= places_.size()) {
+          throw UsageError("'" + option.value.front() + "' is one argument too many",
+                           tool_ + " takes " + joined(places_, " "), "see " + tool_ + " --help");
+        }
+        values_[places_[place]] = option.value.front();
+      }
+    }
+  } catch (const po::unknown_option& error) {
+    std::vector<std::string> names;
+    for (const Option& option : options_) names.push_back("--" + option.name);
+    const std::string nearest = nearest_name(error.get_option_name(), names);
+    throw UsageError(
+        "there is no option '" + error.get_option_name() + "'", tool_ + " does not know it",
+        nearest.empty() ? "see " + tool_ + " --help" : "did you mean " + nearest + "?");
+  } catch (const po::error& error) {
+    throw UsageError("the command line cannot be read", error.what(), "see " + tool_ + " --help");
+  }
+  if (given("help")) {
+    print_help();
+    return false;
+  }
+  for (const std::string& place : places_) {
+    if (!given(place)) {
+      throw UsageError(place + " is not given", tool_ + " takes " + joined(places_, " "),
+                       "see " + tool_ + " --help");
+    }
+  }
+  return true;
+}
+
+void CommandLine::accept(const std::string& name, const std::string& value) {
+  const auto option = std::find_if(options_.begin(), options_.end(),
+                                   [&](const Option& o) { return o.name == name; });
+  if (given(name)) {
+    throw UsageError("--" + name + " is given twice", "it has one value", "leave one of them out");
+  }
+  const auto& words = option->words;
+  if (!words.empty() && std::find(words.begin(), words.end(), value) == words.end()) {
+    const std::string nearest = nearest_name(value, words);
+    throw UsageError("--" + name + " '" + value + "' is not a known word",
+                     "allowed: " + joined(words, ", "),
+                     nearest.empty() ? "choose one of them" : "did you mean " + nearest + "?");
+  }
+  values_[name] = value;
+}
+
+const std::string& CommandLine::text(const std::string& name) const {
+  if (const auto found = values_.find(name); found != values_.end()) return found->second;
+  return std::find_if(options_.begin(), options_.end(),
+                      [&](const Option& o) { return o.name == name; })
+      ->fallback;
+}
+
+bool CommandLine::given(const std::string& name) const { return values_.contains(name); }
+
+void CommandLine::print_help() const {
+  std::cout << "Usage: " << tool_ << ' ' << joined(places_, " ") << " [options]\n\n"
+            << about_ << "\n\nOptions:\n";
+  for (const Option& option : options_) {
+    std::string left = "  --" + option.name;
+    if (!option.words.empty()) {
+      left += " " + joined(option.words, "|");
+    } else if (!option.flag) {
+      left += " ...";
+    }
+    left.resize(std::max<std::size_t>(left.size() + 2, 32), ' ');
+    std::cout << left << option.help;
+    if (!option.fallback.empty()) std::cout << " (default " << option.fallback << ")";
+    std::cout << '\n';
+  }
+  std::cout << "\nExit codes: 0 done, 1 failed, 2 wrong use.\n";
+}
+
+}  // namespace lockstep::tools

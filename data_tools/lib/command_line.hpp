@@ -1,0 +1,47 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace lockstep::tools {
+
+/// The command line of a tool: a table of options that makes the help and the parser. Names are
+/// never guessed from their beginning; an unknown one is an error with the nearest name.
+class CommandLine {
+ public:
+  /// `about` is the text above the options; `places` names the positional arguments, all needed.
+  CommandLine(std::string tool, std::string about, std::vector<std::string> places);
+
+  /// An option with a value; one of `words` when any are given. No default: "".
+  void add(const std::string& name, const std::string& help, const std::string& fallback = {},
+           const std::vector<std::string>& words = {});
+  void add_flag(const std::string& name, const std::string& help);
+
+  /// Throws UsageError. With --help prints the help and returns false: there is nothing to do.
+  [[nodiscard]] bool parse(int argc, const char* const* argv);
+
+  /// Value of an option or a place, or its default.
+  [[nodiscard]] const std::string& text(const std::string& name) const;
+  /// Whether the command line gave it.
+  [[nodiscard]] bool given(const std::string& name) const;
+
+ private:
+  struct Option {
+    std::string name;
+    std::string help;
+    std::string fallback;
+    std::vector<std::string> words;
+    bool flag = false;
+  };
+  void print_help() const;
+  void accept(const std::string& name, const std::string& value);
+
+  std::string tool_;
+  std::string about_;
+  std::vector<std::string> places_;
+  std::vector<Option> options_;
+  std::map<std::string, std::string> values_;
+};
+
+}  // namespace lockstep::tools
