@@ -42,6 +42,9 @@ Exit codes:
   85  saved and stopped on request, go on later
 )";
 
+/// A space at which no line may end, until the text is laid out.
+constexpr char kFixedSpace = '\x1F';
+
 /// `text` in lines of at most kWidth, from the help column on; the first one follows `head`.
 std::string hanging(std::string head, std::string_view text) {
   if (head.size() + 2 > kHelpColumn) {
@@ -67,7 +70,9 @@ std::string hanging(std::string head, std::string_view text) {
     first = false;
     text.remove_prefix(std::min(end + 1, text.size()));
   }
-  return result + line + "\n";
+  result += line + "\n";
+  std::replace(result.begin(), result.end(), kFixedSpace, ' ');
+  return result;
 }
 
 std::string allowed_text(const Option& option) {
@@ -84,9 +89,10 @@ std::string allowed_text(const Option& option) {
 std::string option_help(const Option& option) {
   const std::string value = option_text(RunConfig{}, option);
   const std::string allowed = allowed_text(option);
-  return hanging("  --" + option.name() + " " + option.placeholder,
-                 option.help + " [" + (value.empty() ? "empty" : value) +
-                     (allowed.empty() ? "" : "; " + allowed) + "]");
+  std::string values = "[" + (value.empty() ? std::string("empty") : value) +
+                       (allowed.empty() ? "" : "; " + allowed) + "]";
+  std::replace(values.begin(), values.end(), ' ', kFixedSpace);
+  return hanging("  --" + option.name() + " " + option.placeholder, option.help + " " + values);
 }
 
 }  // namespace
@@ -94,7 +100,9 @@ std::string option_help(const Option& option) {
 std::string help_text(const std::vector<std::string>& verb_lines) {
   std::string text = "lockstep " + version() + "\n" + std::string(kExamples);
   for (const std::string& line : verb_lines) {
-    text += "  " + line + "\n";
+    const std::size_t gap = std::min(line.find("  "), line.size());
+    const std::size_t summary = std::min(line.find_first_not_of(' ', gap), line.size());
+    text += hanging("  " + line.substr(0, gap), line.substr(summary));
   }
   text += "\nGeneral:\n";
   text += hanging("  --config FILE", "read a config file; may be given again, later files win");

@@ -291,7 +291,12 @@ std::string key_suggestion(const std::string& section, const std::string& key) {
   }
   std::string found = key_list(elsewhere);
   if (found.empty()) {
-    const std::string near = nearest_name(key, keys_of_section);
+    // A shortened key ("batch") is far from the whole one by letters, yet names it.
+    const auto whole = std::find_if(keys_of_section.begin(), keys_of_section.end(),
+                                    [&](const std::string& k) { return k.starts_with(key); });
+    const std::string near = whole == keys_of_section.end() || key.size() < 2
+                                 ? nearest_name(key, keys_of_section)
+                                 : *whole;
     found = near.empty() ? nearest_name(section + "." + key, names) : section + "." + near;
   }
   if (found.empty()) {

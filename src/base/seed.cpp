@@ -12,9 +12,9 @@ constexpr std::uint32_t high32(std::uint64_t x) noexcept {
   return static_cast<std::uint32_t>(x >> 32U);
 }
 
-// Four rounds suffice in theory for wide halves. A half of a small set has only a few bits, so the
-// rounds are doubled; the number is part of every saved order.
-constexpr std::size_t kFeistelRounds = 8;
+// Four rounds suffice in theory for wide halves. A half of a small set has only a few bits, where
+// twelve make every order equally likely; the number is part of every saved order.
+constexpr std::size_t kFeistelRounds = 12;
 
 std::uint32_t half_bits_for(std::uint64_t size) noexcept {
   const auto bits = size < 2 ? 0U : static_cast<std::uint32_t>(std::bit_width(size - 1));
@@ -63,9 +63,12 @@ Permutation::Permutation(std::uint64_t key, std::uint64_t size) noexcept
     : key_(key), size_(size), half_bits_(half_bits_for(size)) {}
 
 std::uint64_t Permutation::operator()(std::uint64_t position) const noexcept {
+  const auto round_key = [this](std::uint64_t round) {
+    return mix64(key_ + round * 0xD1B54A32D192ED03ULL);
+  };
   std::array<std::uint64_t, kFeistelRounds> round_keys{};
   for (std::size_t round = 0; round < kFeistelRounds; ++round) {
-    round_keys[round] = mix64(key_ + round * 0xD1B54A32D192ED03ULL);
+    round_keys[round] = round_key(round);
   }
   const std::uint64_t mask = (std::uint64_t{1} << half_bits_) - 1;
   // The domain is below four times the size, so the walk takes under four turns on average. It
@@ -73,14 +76,17 @@ std::uint64_t Permutation::operator()(std::uint64_t position) const noexcept {
   do {
     std::uint64_t left = position >> half_bits_;
     std::uint64_t right = position & mask;
-    for (const std::uint64_t round_key : round_keys) {
-      const std::uint64_t next = left ^ (mix64(round_key ^ right) & mask);
+    for (const std::uint64_t key : round_keys) {
+      const std::uint64_t next = left ^ (mix64(key ^ right) & mask);
       left = right;
       right = next;
     }
     position = (left << half_bits_) | right;
   } while (position >= size_);
-  return position;
+  // A Feistel network makes even permutations only (its halves wider than a bit), which shows in
+  // the orders of small sets: every second key swaps two images, and both parities are equally
+  // likely.
+  return position < 2 && size_ > 1 ? position ^ (round_key(kFeistelRounds) & 1U) : position;
 }
 
 }  // namespace lockstep

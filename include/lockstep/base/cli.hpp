@@ -33,8 +33,8 @@ struct CommandLine {
                                              const std::string& base_text = {},
                                              const std::string& base_name = {});
 
-/// The help of the program: verbs, then every option by section with default and allowed values,
-/// then the exit codes.
+/// The help of the program: verbs (each line "verb  summary", two spaces or more between), then
+/// every option by section with default and allowed values, then the exit codes.
 [[nodiscard]] std::string help_text(const std::vector<std::string>& verb_lines);
 
 /// Every key with its value and origin, one a line, by section (--print-config).

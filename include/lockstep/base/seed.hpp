@@ -45,7 +45,8 @@ enum class Stream : std::uint32_t {
 
 /// A keyed bijection on [0, size): a balanced Feistel network over the smallest even number of bits
 /// that holds size-1, walked until the value falls below size (Black and Rogaway 2002). Constant
-/// memory, any size up to 2^62; a pure function of (key, size).
+/// memory, any size up to 2^62; a pure function of (key, size). For every second key the images 0
+/// and 1 change places, so that odd orders occur as often as even ones.
 class Permutation {
  public:
   Permutation(std::uint64_t key, std::uint64_t size) noexcept;

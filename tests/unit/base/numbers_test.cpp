@@ -25,9 +25,9 @@ TEST(ParseDouble, TakesPlainNumbers) {
 }
 
 TEST(ParseDouble, RefusesAllElse) {
-  for (const char* text :
-       {"", " ", " 1", "1 ", "+3", "1,5", "0x10", "10k", "nan", "inf", "-inf", "infinity", "1e", "e5",
-        "--3", "1.2.3", "1e400", "1_000", ".", "-", "1d3", "1f", "one"}) {
+  for (const char* text : {"",      " ",     " 1",   "1 ",       "+3",  "1,5", "0x10", "10k",
+                           "nan",   "inf",   "-inf", "infinity", "1e",  "e5",  "--3",  "1.2.3",
+                           "1e400", "1_000", ".",    "-",        "1d3", "1f",  "one"}) {
     EXPECT_THROW((void)parse_double(text, "x"), UsageError) << "'" << text << "'";
   }
 }

@@ -13,8 +13,7 @@ using Words = std::array<std::uint32_t, 4>;
 
 // philox4x32 with 10 rounds, from the known-answer file kat_vectors of Random123.
 TEST(Philox, MatchesTheKnownAnswers) {
-  EXPECT_EQ(philox4x32({0, 0, 0, 0}, 0),
-            (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(philox4x32({0, 0, 0, 0}, 0), (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(philox4x32({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, 0xffffffffffffffffULL),
             (Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
   EXPECT_EQ(philox4x32({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, 0x299f31d0a4093822ULL),
