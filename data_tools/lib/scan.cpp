@@ -126,12 +126,9 @@ std::int32_t label_of(const std::string& name, const std::vector<std::string>& c
                       const std::string& root) {
   const auto place = std::find(classes.begin(), classes.end(), name);
   if (place == classes.end()) {
-    const std::string nearest = nearest_name(name, classes);
     throw UsageError("class folder '" + name + "' of '" + root + "' is unknown",
                      "the set of --classes-from has no such class",
-                     (nearest.empty() ? "" : "did you mean " + nearest + "? ") +
-                         std::string("rename or remove the folder, or pack both sets from the "
-                                     "same classes"));
+                     "rename or remove the folder, or pack both sets from the same classes");
   }
   return static_cast<std::int32_t>(place - classes.begin());
 }

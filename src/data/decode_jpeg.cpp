@@ -123,12 +123,14 @@ Image decode_jpeg(std::span<const std::uint8_t> bytes, const std::string& source
                   const DecodeOptions& options) {
   Decoder decoder;
   if (!decoder.read_header(bytes.data(), bytes.size())) refuse(source, decoder.reason());
+  // Before the pixels: finishing them frees the markers.
+  const int orientation = decoder.orientation();
   check_size(decoder.height(), decoder.width(), source, options);
   Image image{decoder.height(), decoder.width(), {}};
   image.rgb.resize(static_cast<std::size_t>(image.height * image.width * 3));
   std::vector<std::uint8_t> row(static_cast<std::size_t>(image.width) * 4);
   if (!decoder.read_pixels(image.rgb.data(), row.data())) refuse(source, decoder.reason());
-  return apply_orientation(std::move(image), decoder.orientation());
+  return apply_orientation(std::move(image), orientation);
 }
 
 }  // namespace lockstep::data::codec
