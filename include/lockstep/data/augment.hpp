@@ -11,8 +11,8 @@ enum class Layout { kChannelsLast, kContiguous };  ///< NHWC or NCHW order in me
 struct AugmentOptions {
   std::int64_t crop_padding = 0;  ///< pixels; the crop has the size of the picture
   PadMode pad_mode = PadMode::kZero;
-  bool flip = false;              ///< horizontal, with probability 1/2
-  std::array<double, 3> mean{};   ///< per channel, of values in [0, 1]
+  bool flip = false;             ///< horizontal, with probability 1/2
+  std::array<double, 3> mean{};  ///< per channel, of values in [0, 1]
   std::array<double, 3> std{1, 1, 1};
 };
 

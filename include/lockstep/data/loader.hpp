@@ -15,10 +15,10 @@ namespace lockstep::data {
 /// when the last copy of `storage` is gone.
 struct Batch {
   MicroBatchPlan plan;
-  std::vector<std::int64_t> ids;       ///< sample ids in the set
+  std::vector<std::int64_t> ids;  ///< sample ids in the set
   std::vector<std::int64_t> labels;
-  std::vector<Transform> transforms;   ///< what augmentation did to each
-  std::shared_ptr<void> storage;       ///< float or double [n, 3, H, W] in `layout`; may hold n = 0
+  std::vector<Transform> transforms;  ///< what augmentation did to each
+  std::shared_ptr<void> storage;      ///< float or double [n, 3, H, W] in `layout`; may hold n = 0
   bool float64 = false;
   Layout layout = Layout::kChannelsLast;
   std::int64_t height = 0;
@@ -31,7 +31,7 @@ struct LoaderOptions {
   std::int64_t threads = 1;   ///< at least 1
   std::int64_t prefetch = 4;  ///< batches held ready or in work, at least 1
   std::uint64_t seed = 0;
-  bool augment = true;        ///< false: identity transforms (evaluation)
+  bool augment = true;  ///< false: identity transforms (evaluation)
   bool float64 = false;
   Layout layout = Layout::kChannelsLast;
   AugmentOptions augmentation;

@@ -21,18 +21,18 @@ struct Split {
 
 /// What one rank does with one micro-batch.
 struct MicroBatchPlan {
-  std::int64_t update = 0;           ///< within the epoch
-  std::int64_t micro = 0;            ///< index among the non-empty micro-batches of the update
+  std::int64_t update = 0;  ///< within the epoch
+  std::int64_t micro = 0;   ///< index among the non-empty micro-batches of the update
   bool last_of_update = false;
-  std::int64_t update_samples = 0;   ///< samples of the whole update, over all ranks
-  std::int64_t micro_samples = 0;    ///< samples of this micro-batch, over all ranks (never 0)
-  Range mine;                        ///< positions in the epoch order that this rank takes
+  std::int64_t update_samples = 0;  ///< samples of the whole update, over all ranks
+  std::int64_t micro_samples = 0;   ///< samples of this micro-batch, over all ranks (never 0)
+  Range mine;                       ///< positions in the epoch order that this rank takes
 };
 
 struct SamplerOptions {
-  std::int64_t samples = 0;          ///< N, samples of an epoch
-  std::int64_t batch_size = 1;       ///< B, global
-  std::int64_t accumulation = 1;     ///< micro-batches per update
+  std::int64_t samples = 0;       ///< N, samples of an epoch
+  std::int64_t batch_size = 1;    ///< B, global
+  std::int64_t accumulation = 1;  ///< micro-batches per update
   bool drop_last = false;
   bool shuffle = true;
   std::uint64_t seed = 0;

@@ -12,30 +12,30 @@ namespace lockstep::data {
 inline constexpr const char* kFormatName = "lockstep-shards";
 inline constexpr std::int64_t kFormatVersion = 1;
 inline constexpr const char* kSetFile = "set.json";
-inline constexpr const char* kImages = "images";              ///< uint8 [N, H, W, 3]
-inline constexpr const char* kLabels = "labels";              ///< int32 [N]
-inline constexpr const char* kChecksums = "checksums";        ///< uint32 [N], CRC-32 of the sample
-inline constexpr const char* kClasses = "classes";            ///< UTF-8 strings
-inline constexpr const char* kSourcePaths = "source_paths";   ///< UTF-8 strings [N]
+inline constexpr const char* kImages = "images";             ///< uint8 [N, H, W, 3]
+inline constexpr const char* kLabels = "labels";             ///< int32 [N]
+inline constexpr const char* kChecksums = "checksums";       ///< uint32 [N], CRC-32 of the sample
+inline constexpr const char* kClasses = "classes";           ///< UTF-8 strings
+inline constexpr const char* kSourcePaths = "source_paths";  ///< UTF-8 strings [N]
 
 /// Attributes of the root group of every shard.
-inline constexpr const char* kFormatAttribute = "format";            ///< kFormatName
-inline constexpr const char* kVersionAttribute = "format_version";   ///< int64
-inline constexpr const char* kSetIdAttribute = "set_id";             ///< 32 hex digits
-inline constexpr const char* kShardIndexAttribute = "shard_index";   ///< int64, from 0
-inline constexpr const char* kSampleCountAttribute = "sample_count"; ///< int64, of this shard
-inline constexpr const char* kMeanAttribute = "mean";                ///< float64 [3], of the set
-inline constexpr const char* kStdAttribute = "std";                  ///< float64 [3], of the set
+inline constexpr const char* kFormatAttribute = "format";             ///< kFormatName
+inline constexpr const char* kVersionAttribute = "format_version";    ///< int64
+inline constexpr const char* kSetIdAttribute = "set_id";              ///< 32 hex digits
+inline constexpr const char* kShardIndexAttribute = "shard_index";    ///< int64, from 0
+inline constexpr const char* kSampleCountAttribute = "sample_count";  ///< int64, of this shard
+inline constexpr const char* kMeanAttribute = "mean";                 ///< float64 [3], of the set
+inline constexpr const char* kStdAttribute = "std";                   ///< float64 [3], of the set
 
 struct ShardInfo {
-  std::string file;         ///< "00000.h5"
+  std::string file;  ///< "00000.h5"
   std::int64_t samples = 0;
-  std::string digest;       ///< XXH3-128 of the file, 32 hex digits
+  std::string digest;  ///< XXH3-128 of the file, 32 hex digits
 };
 
 /// What set.json says.
 struct SetInfo {
-  std::string set_id;       ///< digest of contents and packing options, 32 hex digits
+  std::string set_id;  ///< digest of contents and packing options, 32 hex digits
   std::int64_t samples = 0;
   std::int64_t height = 0;
   std::int64_t width = 0;

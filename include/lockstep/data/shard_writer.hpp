@@ -13,8 +13,8 @@ namespace lockstep::data {
 
 /// What a set keeps of a picture's bytes; exact, so sums do not depend on the order.
 struct SampleDigest {
-  std::uint32_t checksum = 0;                   ///< CRC-32
-  std::array<std::uint64_t, 3> sum{};           ///< per channel, of byte values
+  std::uint32_t checksum = 0;          ///< CRC-32
+  std::array<std::uint64_t, 3> sum{};  ///< per channel, of byte values
   std::array<std::uint64_t, 3> sum_of_squares{};
 };
 

@@ -9,10 +9,10 @@ namespace lockstep::report {
 
 /// Scores of one set of pictures.
 struct Scores {
-  double loss = 0;              ///< mean cross-entropy, no label smoothing
+  double loss = 0;  ///< mean cross-entropy, no label smoothing
   std::int64_t correct1 = 0;
   std::int64_t correct5 = 0;
-  std::int64_t samples = 0;     ///< the denominator
+  std::int64_t samples = 0;  ///< the denominator
   [[nodiscard]] double top1() const noexcept {
     return samples > 0 ? static_cast<double>(correct1) / static_cast<double>(samples) : 0;
   }
@@ -23,13 +23,13 @@ struct Scores {
 
 /// What one epoch came to.
 struct EpochRecord {
-  std::int64_t epoch = 0;       ///< counted from 1
-  std::int64_t updates = 0;     ///< of the run, at the end of the epoch
-  double train_loss = 0;        ///< mean over the epoch's samples, as trained (with smoothing)
+  std::int64_t epoch = 0;    ///< counted from 1
+  std::int64_t updates = 0;  ///< of the run, at the end of the epoch
+  double train_loss = 0;     ///< mean over the epoch's samples, as trained (with smoothing)
   double train_top1 = 0;
   std::optional<Scores> val;
-  double learning_rate = 0;     ///< of the last update
-  double grad_norm = 0;         ///< mean over the updates, before clipping
+  double learning_rate = 0;  ///< of the last update
+  double grad_norm = 0;      ///< mean over the updates, before clipping
   bool best = false;
   // timings.csv
   double train_seconds = 0;
