@@ -73,7 +73,8 @@ def main():
     args = parser.parse_args()
 
     version = subprocess.run(["clang-tidy", "--version"], capture_output=True, check=True).stdout
-    settings = version + (ROOT / ".clang-tidy").read_bytes()
+    settings = version + b"".join((ROOT / name).read_bytes()
+                                  for name in [".clang-tidy", "tests/.clang-tidy"])
     entries = {}
     for entry in json.loads((args.build / "compile_commands.json").read_text()):
         path = pathlib.Path(entry["file"]).resolve()
