@@ -59,8 +59,7 @@ class Decoder {
     jpeg_mem_src(&codec_, bytes, size);
     jpeg_save_markers(&codec_, JPEG_APP0 + 1, 0xFFFF);
     jpeg_read_header(&codec_, TRUE);
-    four_channels_ =
-        codec_.jpeg_color_space == JCS_CMYK || codec_.jpeg_color_space == JCS_YCCK;
+    four_channels_ = codec_.jpeg_color_space == JCS_CMYK || codec_.jpeg_color_space == JCS_YCCK;
     codec_.out_color_space = four_channels_ ? JCS_CMYK : JCS_RGB;
     return true;
   }
@@ -84,8 +83,7 @@ class Decoder {
   [[nodiscard]] int orientation() const {
     constexpr std::string_view kExif("Exif\0\0", 6);
     for (auto* marker = codec_.marker_list; marker != nullptr; marker = marker->next) {
-      const std::string_view text(reinterpret_cast<const char*>(marker->data),
-                                  marker->data_length);
+      const std::string_view text(reinterpret_cast<const char*>(marker->data), marker->data_length);
       if (text.substr(0, kExif.size()) == kExif) {
         return exif_orientation({marker->data, marker->data_length});
       }

@@ -44,15 +44,24 @@ ImageFormat detect_format(std::span<const std::uint8_t> bytes) noexcept {
 
 std::string format_name(ImageFormat format) {
   switch (format) {
-    case ImageFormat::kJpeg: return "JPEG";
-    case ImageFormat::kPng: return "PNG";
-    case ImageFormat::kWebp: return "WebP";
-    case ImageFormat::kBmp: return "BMP";
-    case ImageFormat::kPnm: return "PNM";
-    case ImageFormat::kTiff: return "TIFF";
-    case ImageFormat::kGif: return "GIF";
-    case ImageFormat::kHeif: return "HEIF or AVIF";
-    case ImageFormat::kUnknown: break;
+    case ImageFormat::kJpeg:
+      return "JPEG";
+    case ImageFormat::kPng:
+      return "PNG";
+    case ImageFormat::kWebp:
+      return "WebP";
+    case ImageFormat::kBmp:
+      return "BMP";
+    case ImageFormat::kPnm:
+      return "PNM";
+    case ImageFormat::kTiff:
+      return "TIFF";
+    case ImageFormat::kGif:
+      return "GIF";
+    case ImageFormat::kHeif:
+      return "HEIF or AVIF";
+    case ImageFormat::kUnknown:
+      break;
   }
   return "unknown";
 }
@@ -63,8 +72,7 @@ int exif_orientation(std::span<const std::uint8_t> exif) {
   const std::unique_ptr<ExifData, decltype(&exif_data_unref)> data(
       exif_data_new_from_data(exif.data(), static_cast<unsigned>(exif.size())), exif_data_unref);
   if (data == nullptr) return 1;
-  const ExifEntry* entry =
-      exif_content_get_entry(data->ifd[EXIF_IFD_0], EXIF_TAG_ORIENTATION);
+  const ExifEntry* entry = exif_content_get_entry(data->ifd[EXIF_IFD_0], EXIF_TAG_ORIENTATION);
   if (entry == nullptr || entry->format != EXIF_FORMAT_SHORT || entry->size < 2) return 1;
   return exif_get_short(entry->data, exif_data_get_byte_order(data.get()));
 }
@@ -89,8 +97,10 @@ Image decode_image(std::span<const std::uint8_t> bytes, const std::string& sourc
   }
   const ImageFormat format = detect_format(bytes);
   switch (format) {
-    case ImageFormat::kJpeg: return codec::decode_jpeg(bytes, source, options);
-    case ImageFormat::kPng: return codec::decode_png(bytes, source, options);
+    case ImageFormat::kJpeg:
+      return codec::decode_jpeg(bytes, source, options);
+    case ImageFormat::kPng:
+      return codec::decode_png(bytes, source, options);
     case ImageFormat::kUnknown:
       throw ImageError(source, "not a picture", "its first bytes are those of no picture format",
                        "restore or remove it");
@@ -107,10 +117,10 @@ Image apply_orientation(Image image, int orientation) {
   const std::int64_t w = image.width;
   Image out{swaps ? w : h, swaps ? h : w, std::vector<std::uint8_t>(image.rgb.size())};
   // The stored pixel that output pixel (0, 0) shows, and where a step down or right leads from it.
-  const bool from_bottom = orientation == 3 || orientation == 4 || orientation == 6 ||
-                           orientation == 7;
-  const bool from_right = orientation == 2 || orientation == 3 || orientation == 7 ||
-                          orientation == 8;
+  const bool from_bottom =
+      orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+  const bool from_right =
+      orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
   const std::int64_t row_step = (from_bottom ? -w : w) * 3;
   const std::int64_t column_step = from_right ? -3 : 3;
   const std::int64_t start = ((from_bottom ? h - 1 : 0) * w + (from_right ? w - 1 : 0)) * 3;

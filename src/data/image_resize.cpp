@@ -9,7 +9,8 @@ namespace {
 // Weights are whole numbers with this many fractional bits: a sum of them times 255 fits 32 bits.
 constexpr int kFractionBits = 22;
 
-/// What each pixel of one output axis takes from the input: `weights` holds `width` of them a pixel.
+/// What each pixel of one output axis takes from the input: `weights` holds `width` of them a
+/// pixel.
 struct Taps {
   std::int64_t width = 0;
   std::vector<std::int64_t> first;
@@ -89,8 +90,8 @@ Image resize_window(const Image& image, std::int64_t height, std::int64_t width,
   for (std::size_t y = 0; y < static_cast<std::size_t>(window.height); ++y) {
     std::fill(sums.begin(), sums.end(), kHalf);
     for (std::int64_t k = 0; k < down.count[y]; ++k) {
-      const std::int32_t weight = down.weights[y * static_cast<std::size_t>(down.width) +
-                                               static_cast<std::size_t>(k)];
+      const std::int32_t weight =
+          down.weights[y * static_cast<std::size_t>(down.width) + static_cast<std::size_t>(k)];
       const std::uint8_t* row =
           narrow.data() + static_cast<std::size_t>(down.first[y] - first_row + k) * stride;
       for (std::size_t i = 0; i < stride; ++i) sums[i] += row[i] * weight;
@@ -141,9 +142,9 @@ Image fit_image(const Image& image, const ResizeOptions& options) {
   const double factor = std::max(by_height, by_width);
   const std::int64_t height = std::max(scaled(image.height, factor), options.height);
   const std::int64_t width = std::max(scaled(image.width, factor), options.width);
-  return resize_window(image, height, width,
-                       {(height - options.height) / 2, (width - options.width) / 2, options.height,
-                        options.width});
+  return resize_window(
+      image, height, width,
+      {(height - options.height) / 2, (width - options.width) / 2, options.height, options.width});
 }
 
 }  // namespace lockstep::data
