@@ -2,6 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
+#include <torch/custom_class.h>
 
 #include <algorithm>
 #include <cmath>
@@ -123,6 +124,12 @@ void all_reduce(at::Tensor& values, comm::Collectives& collectives) {
                          comm::ReduceOp::kSum);
 }
 
+// Carries the communicator, which outlives the network, from the forward to the backward pass.
+struct CommunicatorHolder : torch::CustomClassHolder {
+  explicit CommunicatorHolder(comm::Collectives& communicator) : collectives(communicator) {}
+  comm::Collectives& collectives;
+};
+
 class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
@@ -141,7 +148,8 @@ class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
     }
     context->save_for_backward({x, weight, mean, inverse_std});
     context->saved_data["count"] = count;
-    context->saved_data["collectives"] = reinterpret_cast<std::int64_t>(collectives);
+    context->saved_data["collectives"] =
+        c10::IValue::make_capsule(c10::make_intrusive<CommunicatorHolder>(*collectives));
     return y;
   }
 
@@ -159,9 +167,8 @@ class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
     const at::Tensor dweight = sums[1].to(weight.scalar_type(), false, /*copy=*/true);
     at::Tensor dx;
     if (context->needs_input_grad(0)) {
-      auto* collectives =
-          reinterpret_cast<comm::Collectives*>(context->saved_data["collectives"].toInt());
-      all_reduce(sums, *collectives);
+      const auto holder = context->saved_data["collectives"].toCapsule();
+      all_reduce(sums, static_cast<CommunicatorHolder&>(*holder).collectives);
       dx = at::empty(x.sizes(), x.options().memory_format(format_of(x)));
       if (x.numel() == 0) {
         // The other ranks needed this one's part in the sum; there is nothing to compute here.

@@ -13,12 +13,13 @@ namespace lockstep::model {
 namespace {
 
 std::shared_ptr<Network> make(const std::string& name, const std::string& init,
-                              std::uint64_t seed = 1) {
+                              std::uint64_t seed = 1, std::int64_t width = 0) {
   static const auto kSerial = comm::make_serial_collectives();
   ModelOptions options;
   options.name = name;
   options.init = init;
   options.seed = seed;
+  options.width = width;
   return make_model(options, *kSerial);
 }
 
@@ -115,10 +116,10 @@ TEST(InitTest, ElementsEqualTheirDefinition) {
 
 TEST(InitTest, SameForSameSeedDifferentElse) {
   for (const std::string name : {"simple_cnn", "cifar_cnn", "resnet18"}) {
-    const auto first = make(name, "model")->named_parameters();
+    const auto first = make(name, "model", 1, 8)->named_parameters();
     torch::manual_seed(77);  // no global generator takes part
-    const auto second = make(name, "model")->named_parameters();
-    const auto other = make(name, "model", 2)->named_parameters();
+    const auto second = make(name, "model", 1, 8)->named_parameters();
+    const auto other = make(name, "model", 2, 8)->named_parameters();
     for (const auto& item : first) {
       EXPECT_TRUE(at::equal(item.value(), second[item.key()])) << item.key();
       if (item.value().dim() > 1) {
@@ -126,7 +127,7 @@ TEST(InitTest, SameForSameSeedDifferentElse) {
       }
     }
   }
-  const auto network = make("resnet18", "model");
+  const auto network = make("resnet18", "model", 1, 8);
   EXPECT_FALSE(at::equal(parameter(network, "layer1.0.conv1.weight"),
                          parameter(network, "layer1.0.conv2.weight")))
       << "layers of one shape must differ";
