@@ -1,0 +1,121 @@
+#include "lib/scan.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "lockstep/base/check.hpp"
+#include "temp_folder.hpp"
+
+namespace lockstep::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> paths(const ScanResult& result) {
+  std::vector<std::string> all;
+  for (const FoundFile& file : result.files) {
+    all.push_back(std::to_string(file.label) + ":" + file.path);
+  }
+  return all;
+}
+
+using Paths = std::vector<std::string>;
+
+TEST(Scan, ClassesInByteOrderAndDeepFilesOfTheTopFolder) {
+  const TempFolder root;
+  for (const char* name : {"10/a.png", "2/b.JPG", "2/deep/er/a.jpeg", "Z/c.png", "a/d.png"}) {
+    root.touch(name);
+  }
+  const ScanResult result = scan_folder(root.path(), {});
+  EXPECT_EQ(result.classes, (Paths{"10", "2", "Z", "a"}));
+  EXPECT_EQ(paths(result),
+            (Paths{"0:10/a.png", "1:2/b.JPG", "1:2/deep/er/a.jpeg", "2:Z/c.png", "3:a/d.png"}));
+  EXPECT_EQ(result.ignored_count(), 0);
+}
+
+TEST(Scan, EverythingElseIsIgnoredAndCounted) {
+  const TempFolder root;
+  for (const char* name : {"a/1.png", "a/._1.png", "a/.DS_Store", "a/.hidden/2.png", "a/notes.txt",
+                           "a/README", ".git/x.png", ".git/y/z.png", "top.png", ".top"}) {
+    root.touch(name);
+  }
+  ASSERT_EQ(::mkfifo((root / "a/pipe.png").c_str(), 0600), 0);
+  const ScanResult result = scan_folder(root.path(), {});
+  EXPECT_EQ(paths(result), (Paths{"0:a/1.png"}));
+  EXPECT_EQ(result.ignored.at("hidden"), 6);
+  EXPECT_EQ(result.ignored.at("not a picture's suffix"), 2);
+  EXPECT_EQ(result.ignored.at("not in a class folder"), 1);
+  EXPECT_EQ(result.ignored.at("not a file"), 1);
+}
+
+TEST(Scan, LinksAreFollowedAndCirclesAreNot) {
+  const TempFolder root;
+  const TempFolder elsewhere;
+  root.touch("a/1.png");
+  elsewhere.touch("far/2.png");
+  fs::create_directory_symlink(elsewhere / "far", root / "b");
+  fs::create_symlink(elsewhere / "far/2.png", root / "a/3.png");
+  fs::create_directory_symlink(root / "a", root / "a/self");
+  fs::create_directory_symlink(root.path(), root / "a/up");
+  fs::create_symlink(root / "nowhere.png", root / "a/broken.png");
+  const ScanResult result = scan_folder(root.path(), {});
+  EXPECT_EQ(paths(result), (Paths{"0:a/1.png", "0:a/3.png", "0:a/broken.png", "1:b/2.png"}));
+  EXPECT_EQ(result.ignored.at("link to a folder around it"), 2);
+}
+
+/// Message of the error that scanning throws; all of them are wrong use.
+std::string refusal(const std::string& root, const ScanOptions& options = {}) {
+  try {
+    (void)scan_folder(root, options);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kUsage);
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+TEST(Scan, WhatIsRefusedIsNamed) {
+  const TempFolder root;
+  EXPECT_NE(refusal(root / "nowhere").find("nowhere"), std::string::npos);
+  root.touch("picture.png");
+  EXPECT_NE(refusal(root.path()).find("no class folder"), std::string::npos);
+  root.touch("full/1.png");
+  root.touch("only_text/a.txt");
+  EXPECT_NE(refusal(root.path()).find("'only_text'"), std::string::npos);
+  EXPECT_EQ(scan_folder(root.path(), {{}, true}).classes, (Paths{"full", "only_text"}));
+}
+
+TEST(Scan, LabelsByAGivenList) {
+  const TempFolder root;
+  root.touch("c/1.png");
+  root.touch("a/1.png");
+  const ScanResult result = scan_folder(root.path(), {{"c", "b", "a"}, false});
+  EXPECT_EQ(result.classes, (Paths{"c", "b", "a"}));
+  EXPECT_EQ(paths(result), (Paths{"0:c/1.png", "2:a/1.png"}));
+  root.touch("d/1.png");
+  EXPECT_NE(refusal(root.path(), {{"c", "b", "a"}, false}).find("'d'"), std::string::npos);
+}
+
+TEST(Scan, NamesThatAreNoUtf8AreRefused) {
+  const TempFolder root;
+  root.touch("a/\xE9t\xE9.png");
+  EXPECT_NE(refusal(root.path()).find("\\xe9t\\xe9.png"), std::string::npos);
+  const TempFolder other;
+  other.touch("\xFF/1.png");
+  EXPECT_NE(refusal(other.path()).find("\\xff"), std::string::npos);
+}
+
+TEST(Scan, Utf8) {
+  for (const char* good : {"", "abc", "\xC3\xA9", "\xE7\x8C\xAB", "\xF0\x9F\x90\x88",
+                           "\xF4\x8F\xBF\xBF", "\xED\x9F\xBF", "\xEE\x80\x80"}) {
+    EXPECT_TRUE(is_utf8(good)) << good;
+  }
+  for (const char* bad :
+       {"\x80", "\xC3", "\xC0\xAF", "\xC1\xBF", "\xE0\x80\xAF", "\xED\xA0\x80", "\xF0\x80\x80\xAF",
+        "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xE7\x8C", "a\xFFz"}) {
+    EXPECT_FALSE(is_utf8(bad)) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::tools
