@@ -4,14 +4,15 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <regex>
 #include <thread>
 
 #include "lockstep/base/check.hpp"
+#include "posix_regex.hpp"
 #include "temp_folder.hpp"
 
 namespace lockstep::report {
@@ -76,6 +77,34 @@ TEST(ProgressMode, AutoLooksAtTheConsole) {
   EXPECT_EQ(on_terminal, ProgressMode::kBar);
 }
 
+/// progress_mode("auto") of a rank whose stdout is `terminal`, below a launcher that is this
+/// process.
+ProgressMode mode_of_rank(int terminal) {
+  const pid_t rank = ::fork();
+  if (rank == 0) {
+    ::setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+    ::dup2(terminal, STDOUT_FILENO);
+    ::_exit(static_cast<int>(progress_mode("auto")));
+  }
+  int status = 0;
+  ::waitpid(rank, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  return static_cast<ProgressMode>(WEXITSTATUS(status));
+}
+
+TEST(ProgressMode, AutoLooksAtTheLaunchersConsoleUnderMpirun) {
+  Terminal terminal(80);
+  const int console = ::dup(STDOUT_FILENO);
+  const ProgressMode shown = mode_of_rank(console);
+  testing::internal::CaptureStdout();  // `mpirun ... > file`: the rank still has its terminal
+  const ProgressMode redirected = mode_of_rank(console);
+  testing::internal::GetCapturedStdout();
+  ::close(console);
+  terminal.restore();
+  EXPECT_EQ(shown, ProgressMode::kBar);
+  EXPECT_EQ(redirected, ProgressMode::kPlain);
+}
+
 TEST(ProgressMode, KnowsItsWords) {
   EXPECT_EQ(progress_mode("bar"), ProgressMode::kBar);
   EXPECT_EQ(progress_mode("plain"), ProgressMode::kPlain);
@@ -91,12 +120,12 @@ TEST(Progress, PlainLinesShowAllNumbers) {
     progress.update(10, 1280, 1.23456, 0.05);
     progress.finish();
   });
-  static const std::regex kLine(
-      R"(epoch 2/20  10/40  loss 1\.2346  lr 0\.05  (\d+) images/s  00:0\d left\n)");
-  std::smatch match;
-  ASSERT_TRUE(std::regex_match(text, match, kLine)) << text;
-  EXPECT_GT(std::stod(match[1]), 0);
-  EXPECT_LE(std::stod(match[1]), 1280 / 0.05);  // at least 50 ms went by
+  const auto groups = match(text,
+                            "epoch 2/20  10/40  loss 1[.]2346  lr 0[.]05  ([0-9]+) images/s  "
+                            "00:0[0-9] left\n");
+  ASSERT_FALSE(groups.empty()) << text;
+  EXPECT_GT(std::stod(groups[1]), 0);
+  EXPECT_LE(std::stod(groups[1]), 1280 / 0.05);  // at least 50 ms went by
 }
 
 TEST(Progress, PlainLinesKeepTheirInterval) {

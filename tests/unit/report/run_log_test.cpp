@@ -7,10 +7,10 @@
 
 #include <csignal>
 #include <map>
-#include <regex>
 #include <thread>
 
 #include "lockstep/base/check.hpp"
+#include "posix_regex.hpp"
 #include "temp_folder.hpp"
 
 namespace lockstep::report {
@@ -34,14 +34,15 @@ Output captured(const Action& action) {
 
 /// The lines without their time, which is checked for its form.
 std::vector<std::string> without_times(const std::string& text) {
-  static const std::regex kTime(R"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} (.*))");
+  const std::string pattern =
+      "[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{3} (.*)";
   std::vector<std::string> lines = split(text, '\n');
   EXPECT_EQ(lines.back(), "") << "the last line is not complete";
   lines.pop_back();
   for (std::string& line : lines) {
-    std::smatch match;
-    EXPECT_TRUE(std::regex_match(line, match, kTime)) << line;
-    line = match[1];
+    const auto groups = match(line, pattern);
+    EXPECT_FALSE(groups.empty()) << line;
+    if (!groups.empty()) line = groups[1];
   }
   return lines;
 }
