@@ -15,6 +15,14 @@ Conv2d::Conv2d(std::int64_t in_channels, std::int64_t out_channels, const Geomet
 }
 
 at::Tensor Conv2d::forward(const at::Tensor& x) const {
+  // oneDNN's strided 1x1 convolution writes beyond its buffer on the way back when channels_last
+  // tensors have few channels (seen with LibTorch 2.11). Picking the pixels first is the same sum.
+  constexpr std::int64_t kFewChannels = 16;
+  if (geometry_.kernel == 1 && geometry_.stride > 1 && x.is_cpu() && x.size(1) < kFewChannels) {
+    const at::Tensor picked =
+        x.slice(2, 0, std::nullopt, geometry_.stride).slice(3, 0, std::nullopt, geometry_.stride);
+    return at::conv2d(picked.contiguous(x.suggest_memory_format()), weight_, bias_);
+  }
   return at::conv2d(x, weight_, bias_, geometry_.stride, geometry_.padding);
 }
 

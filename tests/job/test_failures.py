@@ -1,6 +1,7 @@
 """A failure on one rank ends the job: soon, non-zero, with that rank's own message once."""
 
 import os
+import resource
 import signal
 import time
 
@@ -8,7 +9,19 @@ import harness
 import pytest
 import runs
 
-SECONDS = 10
+
+@pytest.fixture(scope="module")
+def seconds():
+    """The time in which a failed job of three ranks must be over: 10 s, and more only on a machine
+    that is so busy that starting the program takes seconds."""
+    start = harness.mpirun(3, [harness.program("lockstep"), "--version"]).ok().seconds
+    return max(10, 6 * start)
+
+
+def wait_for(condition, process):
+    deadline = time.monotonic() + 40
+    while not condition() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 def options(train_set, **fault):
@@ -20,53 +33,53 @@ def options(train_set, **fault):
 
 @pytest.mark.parametrize("point, step", [
     ("config", 0), ("open", 0), ("step", 3), ("checkpoint", 1), ("exit", 0)])
-def test_a_throw_on_rank_1_ends_the_job(point, step, tiny_set, tmp_path):
+def test_a_throw_on_rank_1_ends_the_job(point, step, tiny_set, tmp_path, seconds):
     run = runs.launch(tmp_path, 3, options(tiny_set(60), point=point, step=step, rank=1),
                       timeout=30)
     run.result.failed()
     message = f"injected failure at {point} on rank 1"
     assert run.result.text.count(message) == 1, run.result.explain()
-    assert run.result.seconds < SECONDS
+    assert run.result.seconds < seconds
 
 
-def test_a_throw_in_evaluate(tiny_set, tmp_path, lockstep):
+def test_a_throw_in_evaluate(tiny_set, tmp_path, seconds, lockstep):
     run = runs.train(tmp_path, 0, options(tiny_set(60)))
     result = lockstep(3, "evaluate", checkpoint=run.folder / "checkpoints" / "best",
                       data__test=tiny_set(60), fault__point="evaluate", fault__rank=1).failed()
     assert result.text.count("injected failure at evaluate on rank 1") == 1
-    assert result.seconds < SECONDS
+    assert result.seconds < seconds
 
 
 @pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize("action", ["exit", "kill"])
-def test_a_rank_that_vanishes_ends_the_job(action, rank, tiny_set, tmp_path):
+def test_a_rank_that_vanishes_ends_the_job(action, rank, tiny_set, tmp_path, seconds):
     run = runs.launch(tmp_path, 3, options(tiny_set(60), point="step", step=5, rank=rank,
                                            action=action), timeout=30)
     run.result.failed()
-    assert run.result.seconds < SECONDS
+    assert run.result.seconds < seconds
     # The checkpoint of the first epoch stays whole.
     assert "latest" in run.checkpoints
     assert not [name for name in run.checkpoints if name.startswith(".")]
 
 
-def test_a_rank_that_hangs_is_named_by_the_operation_that_waits(tiny_set, tmp_path):
+def test_a_rank_that_hangs_is_named_by_the_operation_that_waits(tiny_set, tmp_path, seconds):
     run = runs.launch(tmp_path, 3, {**options(tiny_set(60), point="step", step=2, rank=1,
                                               action="sleep"), "comm.timeout": 2}, timeout=30)
     run.result.failed()
-    assert run.result.seconds < SECONDS
+    assert run.result.seconds < seconds
     assert "all-reduce" in run.result.text.lower() and "within 2 s" in run.result.text
     assert "comm.timeout" in run.result.text
 
 
 @pytest.mark.parametrize("ranks, rank", [(0, 0), (3, 2)])
-def test_a_nan_stops_all_ranks_and_keeps_the_last_checkpoint(ranks, rank, tiny_set, tmp_path,
+def test_a_nan_stops_all_ranks_and_keeps_the_last_checkpoint(ranks, rank, tiny_set, tmp_path, seconds,
                                                              lockstep):
     values = options(tiny_set(60), point="step", step=5, rank=rank, action="nan")
     run = runs.launch(tmp_path, ranks, values, timeout=30)
     run.result.failed(1)
     assert run.result.text.count("not finite") == 1, run.result.explain()
     assert "update 6" in run.result.text
-    assert run.result.seconds < SECONDS
+    assert run.result.seconds < seconds
     assert len(run.metrics) == 1
     assert len([name for name in run.checkpoints if name.startswith("epoch-")]) == 1
     lockstep(0, "evaluate", checkpoint=run.folder / "checkpoints" / "latest",
@@ -76,13 +89,10 @@ def test_a_nan_stops_all_ranks_and_keeps_the_last_checkpoint(ranks, rank, tiny_s
 def test_a_killed_job_leaves_whole_checkpoints(tiny_set, tmp_path, lockstep):
     """The whole job gets SIGKILL in its third epoch."""
 
+    metrics = tmp_path / "runs" / "run" / "metrics.csv"
+
     def during(process):
-        deadline = time.monotonic() + 40
-        metrics = tmp_path / "runs" / "run" / "metrics.csv"
-        while time.monotonic() < deadline and process.poll() is None:
-            if metrics.exists() and len(metrics.read_text().splitlines()) >= 3:
-                break
-            time.sleep(0.01)
+        wait_for(lambda: metrics.exists() and len(metrics.read_text().splitlines()) >= 3, process)
         os.kill(process.pid, signal.SIGKILL)
 
     run = runs.launch(tmp_path, 0, {**options(tiny_set(60)), "train.epochs": 500}, during=during)
@@ -93,16 +103,22 @@ def test_a_killed_job_leaves_whole_checkpoints(tiny_set, tmp_path, lockstep):
              data__test=tiny_set(60)).ok()
 
 
-def test_a_file_that_cannot_grow_is_named(tiny_set, tmp_path):
-    """A limit on the size of files stands for a full disk: no part of a checkpoint stays."""
-    good = runs.train(tmp_path, 0, {**options(tiny_set(60)), "train.epochs": 1})
-    size = max(p.stat().st_size for p in (good.folder / "checkpoints").rglob("*.safetensors"))
-    args = harness.option_args({**runs.QUICK, **options(tiny_set(60)),
-                                "run.root": tmp_path / "full", "run.name": "run"})
-    result = harness.run(["sh", "-c", f"ulimit -f {size // 2 // 512}; trap '' XFSZ; exec \"$@\"",
-                          "sh", harness.program("lockstep"), "train", *args]).failed(1)
+def test_a_disk_that_fills_up_keeps_what_was_saved(tiny_set, tmp_path, lockstep):
+    """A limit on the size of files, set within the second epoch, stands for the full disk."""
+    values = {**options(tiny_set(60), point="step", step=6, action="sleep", seconds=2),
+              **runs.QUICK, "model.name": "cifar_cnn", "run.root": tmp_path, "run.name": "run"}
+    folder = tmp_path / "run" / "checkpoints"
+
+    def during(process):
+        wait_for(lambda: (folder / "latest").exists(), process)
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (8000, resource.RLIM_INFINITY))
+
+    result = harness.run(["sh", "-c", "trap '' XFSZ; exec \"$@\"", "sh", harness.program("lockstep"),
+                          "train", *harness.option_args(values)], during=during).failed(1)
     assert "safetensors" in result.text and "File too large" in result.text, result.explain()
-    assert not list((tmp_path / "full" / "run" / "checkpoints").iterdir())
+    names = sorted(p.name for p in folder.iterdir())
+    assert names == ["best", "epoch-0001_update-00000004", "latest"], "half a checkpoint stays"
+    lockstep(0, "evaluate", checkpoint=folder / "latest", data__test=tiny_set(60)).ok()
 
 
 def test_ranks_with_different_options_are_refused(tiny_set, tmp_path):
