@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
@@ -50,10 +51,19 @@ class Terminal {
   std::string restore() {
     if (saved_ < 0) return {};
     std::fflush(stdout);
-    ::fcntl(master_, F_SETFL, O_NONBLOCK);
-    std::string text(4096, '\0');
-    const ssize_t count = ::read(master_, text.data(), text.size());
-    text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+    // A pseudo-terminal hands its bytes over in its own time: read up to a mark of our own.
+    constexpr char kEnd = '\x03';
+    EXPECT_EQ(::write(slave_, &kEnd, 1), 1);
+    std::string text;
+    struct pollfd readable {
+      master_, POLLIN, 0
+    };
+    char byte = 0;
+    while (::poll(&readable, 1, /*ms=*/10000) == 1 && ::read(master_, &byte, 1) == 1) {
+      if (byte == kEnd) break;
+      text += byte;
+    }
+    EXPECT_EQ(byte, kEnd);
     ::dup2(saved_, STDOUT_FILENO);
     for (const int fd : {saved_, slave_, master_}) ::close(fd);
     saved_ = -1;
