@@ -110,8 +110,9 @@ void write_contact_sheet(const data::ShardSet& set, std::int64_t count, const st
   png.width = static_cast<png_uint_32>(canvas.width);
   png.height = static_cast<png_uint_32>(canvas.height);
   png.format = PNG_FORMAT_RGB;
-  require(png_image_write_to_file(&png, file.c_str(), 0, canvas.rgb.data(), 0, nullptr) != 0,
-          "cannot write '" + file + "'", static_cast<const char*>(png.message),
+  const bool written =
+      png_image_write_to_file(&png, file.c_str(), 0, canvas.rgb.data(), 0, nullptr) != 0;
+  require(written, "cannot write '" + file + "'", static_cast<const char*>(png.message),
           "give a file in a folder that can be written");
 }
 

@@ -27,8 +27,10 @@ struct Totals {
   std::int64_t packed = 0;
   std::map<std::string, std::int64_t> bad;
   std::vector<std::string> examples;
+  std::vector<std::pair<std::string, data::SetInfo>> sets;  // by their place
 
-  void add(const PackSummary& summary) {
+  void add(const std::string& place, const PackSummary& summary) {
+    sets.emplace_back(place, summary.info);
     packed += summary.info.samples;
     for (const auto& [kind, count] : summary.bad) bad[kind] += count;
     examples.insert(examples.end(), summary.bad_examples.begin(), summary.bad_examples.end());
@@ -41,6 +43,7 @@ struct Totals {
 };
 
 void print_summary(const ScanResult& scan, const Totals& totals, double seconds) {
+  for (const auto& [place, info] : totals.sets) print_set(place, info);
   const auto found = static_cast<long long>(scan.files.size()) + scan.ignored_count();
   std::printf("found %lld files = %lld packed + %lld ignored + %lld bad, in %.1f s\n", found,
               static_cast<long long>(totals.packed), static_cast<long long>(scan.ignored_count()),
@@ -63,8 +66,7 @@ void run_pack(const PackRequest& request) {
   Totals totals;
   if (request.split.empty()) {
     const PackSummary summary = pack_files(request.pack, scan.classes, scan.files, staging.path());
-    totals.add(summary);
-    print_set(request.output, summary.info);
+    totals.add(request.output, summary);
   } else {
     const auto parts = split_files(scan.files, request.split, request.pack.seed);
     const std::vector<std::string> names = parts.size() == 2
@@ -79,8 +81,7 @@ void run_pack(const PackRequest& request) {
       const std::string folder = staging.path() + "/" + names[i];
       std::filesystem::create_directory(folder);
       const PackSummary summary = pack_files(request.pack, scan.classes, parts[i], folder);
-      totals.add(summary);
-      print_set(request.output + "/" + names[i], summary.info);
+      totals.add(request.output + "/" + names[i], summary);
     }
   }
   require(static_cast<std::int64_t>(scan.files.size()) == totals.packed + totals.bad_count(),

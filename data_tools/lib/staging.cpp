@@ -97,7 +97,7 @@ bool holds_only_sets(const std::string& folder) {
 }
 
 StagingFolder::StagingFolder(std::string destination, bool overwrite)
-    : destination_(without_trailing_slash(std::move(destination))) {
+    : destination_(without_trailing_slash(std::move(destination))), overwrite_(overwrite) {
   if (fs::exists(fs::symlink_status(destination_))) {
     if (!overwrite) {
       throw UsageError("'" + destination_ + "' exists", "it would be replaced",
@@ -131,10 +131,11 @@ StagingFolder::~StagingFolder() {
 
 void StagingFolder::commit() {
   std::error_code error;
-  const bool replaces = fs::exists(destination_);
+  const bool replaces = overwrite_ && fs::exists(destination_);
   if (!rename_with(path_, destination_, replaces ? RENAME_EXCHANGE : RENAME_NOREPLACE, error)) {
     // Two steps instead of one: the old set is away for a moment, but never lost.
     const std::string old = path_ + ".old";
+    if (!replaces && fs::exists(destination_)) error = std::make_error_code(std::errc::file_exists);
     if (replaces) fs::rename(destination_, old, error);
     if (!error) fs::rename(path_, destination_, error);
     if (replaces) {

@@ -17,11 +17,13 @@ class StagingFolder {
   StagingFolder& operator=(const StagingFolder&) = delete;
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
-  /// Puts the new folder in place; an old one is there, whole, until then.
+  /// Puts the new folder in place; an old one is there, whole, until then. Throws when one appeared
+  /// meanwhile and must not be replaced.
   void commit();
 
  private:
   std::string destination_;
+  bool overwrite_;
   std::string path_;
 };
 

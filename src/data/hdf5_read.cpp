@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string_view>
 
 #include "hdf5_call.hpp"
 #include "hdf5_file.hpp"
@@ -27,6 +28,12 @@ std::string take_reason() {
   std::string reason = "no reason given by HDF5";
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, keep_innermost, &reason);
   H5Eclear2(H5E_DEFAULT);
+  // A failed system call comes with a paragraph of addresses; what the system said is in quotes.
+  constexpr std::string_view kSystem = "error message = '";
+  if (const auto at = reason.find(kSystem); at != std::string::npos) {
+    const auto begin = at + kSystem.size();
+    reason = reason.substr(begin, reason.find('\'', begin) - begin);
+  }
   return reason;
 }
 
