@@ -44,7 +44,7 @@ void require_same(Collectives& control, const std::string& mine, const std::stri
           .first -
       first.begin());
   const auto rank = std::distance(all.begin(), other);
-  const Error error("rank " + std::to_string(rank) + " has another " + what + " than rank 0",
+  const Error error("rank " + std::to_string(rank) + " differs from rank 0 in " + what,
                     "rank 0 has " + around(first, parting) + ", rank " + std::to_string(rank) +
                         " has " + around(*other, parting),
                     "start every rank from the same program, files and options");

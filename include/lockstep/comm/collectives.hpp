@@ -102,8 +102,8 @@ void agreed_phase(Collectives& control, Phase&& phase) {
   all_agree(control, failure, code);
 }
 
-/// Throws AgreedError naming the first rank whose value differs from rank 0's ("what differs").
-/// Habit 9: config hash, parameter shapes, shard manifest, parameter digests.
+/// Throws AgreedError naming the first rank whose value differs from rank 0's ("rank 2 differs from
+/// rank 0 in <what>"). Habit 9: config hash, parameter shapes, shard manifest, parameter digests.
 void require_same(Collectives& control, const std::string& mine, const std::string& what);
 
 }  // namespace lockstep::comm

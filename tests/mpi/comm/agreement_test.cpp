@@ -108,12 +108,12 @@ TEST_F(AgreementTest, ADifferentValueIsNamedWithItsRank) {
     const bool differs = world().rank >= other;
     try {
       require_same(*control_, std::string(500, 'a') + (differs ? "right" : "left"),
-                   "shard manifest");
+                   "the shard manifest");
       FAIL() << "rank " << other << " passed with another value";
     } catch (const AgreedError& error) {
       const std::string text = error.what();
       const std::string rank = "rank " + std::to_string(other);
-      EXPECT_NE(text.find(rank + " has another shard manifest than rank 0"), std::string::npos)
+      EXPECT_NE(text.find(rank + " differs from rank 0 in the shard manifest"), std::string::npos)
           << text;
       EXPECT_NE(text.find("left"), std::string::npos) << text;
       EXPECT_NE(text.find("right"), std::string::npos) << text;
