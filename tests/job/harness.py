@@ -5,6 +5,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import tempfile
 import time
 from dataclasses import dataclass
 
@@ -67,9 +68,10 @@ def clean_environment(extra=None):
     return env
 
 
-def _session_members(session):
-    """Live processes of a session: mpirun gives each rank a process group of its own."""
-    members = []
+def _kill_all(process):
+    """Kills what is left of a command: mpirun gives each rank a process group of its own, and the
+    daemon that a program without mpirun starts takes a session of its own."""
+    parents, sessions = {}, {}
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
             continue
@@ -77,13 +79,16 @@ def _session_members(session):
             fields = pathlib.Path("/proc", entry, "stat").read_text().rsplit(")", 1)[1].split()
         except OSError:
             continue
-        if int(fields[3]) == session and fields[0] != "Z":
-            members.append(int(entry))
-    return members
-
-
-def _kill_session(session):
-    for pid in _session_members(session):
+        if fields[0] != "Z":
+            parents[int(entry)], sessions[int(entry)] = int(fields[1]), int(fields[3])
+    doomed = {pid for pid, session in sessions.items() if session == process.pid}
+    doomed |= {process.pid} if process.returncode is None else set()
+    while True:
+        more = {pid for pid, parent in parents.items() if parent in doomed} - doomed
+        if not more:
+            break
+        doomed |= more
+    for pid in doomed:
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -94,22 +99,30 @@ def run(args, env=None, timeout=60, cwd=None, during=None, stdin=subprocess.DEVN
     """Runs a command and returns its Result. At `timeout` seconds everything it started is killed.
     `during(process)` is called once the command runs (to send signals, say)."""
     args = [str(a) for a in args]
-    begin = time.monotonic()
-    process = subprocess.Popen(
-        args, env=clean_environment(env), cwd=cwd, stdin=stdin, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
-    timed_out = False
-    try:
-        if during is not None:
-            during(process)
-        out, err = process.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        timed_out = True
-        _kill_session(process.pid)
-        out, err = process.communicate()
-    finally:
-        _kill_session(process.pid)
-    return Result(args, process.returncode, out, err, time.monotonic() - begin, timed_out)
+    # Files, not pipes: whoever else holds the end of a pipe would keep us waiting. A folder of its
+    # own for MPI's sockets: jobs that end clear a common one under those that start.
+    with (tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err,
+          tempfile.TemporaryDirectory(prefix="ls", ignore_cleanup_errors=True) as sockets):
+        variables = {"OMPI_MCA_orte_tmpdir_base": sockets, **(env or {})}
+        begin = time.monotonic()
+        process = subprocess.Popen(args, env=clean_environment(variables), cwd=cwd, stdin=stdin,
+                                   stdout=out, stderr=err, start_new_session=True)
+        timed_out = False
+        try:
+            if during is not None:
+                during(process)
+            process.wait(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            timed_out = True
+        finally:
+            seconds = time.monotonic() - begin
+            _kill_all(process)
+            process.wait()
+        texts = []
+        for file in (out, err):
+            file.seek(0)
+            texts.append(file.read().decode(errors="replace"))
+    return Result(args, process.returncode, *texts, seconds, timed_out)
 
 
 def mpirun(np, args, env=None, timeout=60, cwd=None, during=None):
