@@ -136,14 +136,20 @@ void input_gradient(const T* dy, const T* x, const BatchLayout& layout, const T*
   }
 }
 
-#define LOCKSTEP_INSTANTIATE(T)                                                                 \
-  template void channel_moments<T>(const T*, const BatchLayout&, const double*, double*);       \
-  template void normalise<T>(const T*, const BatchLayout&, const T*, const T*, const T*, T*);   \
-  template void gradient_moments<T>(const T*, const T*, const BatchLayout&, const T*, double*); \
-  template void input_gradient<T>(const T*, const T*, const BatchLayout&, const T*, const T*,   \
-                                  const T*, const T*, T*);
-LOCKSTEP_INSTANTIATE(float)
-LOCKSTEP_INSTANTIATE(double)
-#undef LOCKSTEP_INSTANTIATE
+template void channel_moments<float>(const float*, const BatchLayout&, const double*, double*);
+template void normalise<float>(const float*, const BatchLayout&, const float*, const float*,
+                               const float*, float*);
+template void gradient_moments<float>(const float*, const float*, const BatchLayout&, const float*,
+                                      double*);
+template void input_gradient<float>(const float*, const float*, const BatchLayout&, const float*,
+                                    const float*, const float*, const float*, float*);
+template void channel_moments<double>(const double*, const BatchLayout&, const double*, double*);
+template void normalise<double>(const double*, const BatchLayout&, const double*, const double*,
+                                const double*, double*);
+template void gradient_moments<double>(const double*, const double*, const BatchLayout&,
+                                       const double*, double*);
+template void input_gradient<double>(const double*, const double*, const BatchLayout&,
+                                     const double*, const double*, const double*, const double*,
+                                     double*);
 
 }  // namespace lockstep::model
