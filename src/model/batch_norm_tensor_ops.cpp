@@ -38,7 +38,8 @@ void channel_moments_by_tensor_ops(const at::Tensor& x, const at::Tensor& shift,
   }
   // Squares around this batch's own mean, then moved to `shift` in float64: squares around a shift
   // far from the mean lose the variance in float32.
-  const auto count = static_cast<double>(x.numel() / x.size(1));
+  const std::int64_t values = x.numel() / x.size(1);
+  const auto count = static_cast<double>(values);
   const at::Tensor distance =
       centred(x, shift).sum(all_but_channels(x)).to(at::kDouble).div_(count);
   const at::Tensor squares =
