@@ -24,8 +24,9 @@ def lockstep():
 
 @pytest.fixture(scope="session")
 def tiny_set(tmp_path_factory):
-    """tiny_set(samples, size=16, classes=3, seed=0, suffix=".png", pack=[]) packs a set of generated
-    pictures once per session and returns its folder. Treat it as read-only: copy_set to change."""
+    """tiny_set(samples, size=16, classes=3, seed=0, suffix=".png", pack=[]) packs a set of
+    generated pictures once per session and returns its folder. Treat it as read-only: copy_set to
+    change."""
     root = tmp_path_factory.mktemp("sets")
     made = {}
 

@@ -194,7 +194,7 @@ def fails_with(words, code=None, before_ok=True):
 
 
 def rounding(before, after):
-    """The same numbers but for the last bits: the kernels of another layout add in another order."""
+    """The same numbers but for the last bits: kernels of another layout add in another order."""
     assert runs.largest_difference(before.weights("initial"), after.weights("initial")) == 0
     assert 0 < runs.largest_difference(before.weights(), after.weights()) < 1e-4
 

@@ -10,7 +10,7 @@ from PIL import Image
 def picture(label, index, height, width, seed=0):
     """uint8 [height, width, 3], a pure function of its arguments."""
     rng = numpy.random.default_rng([seed, label, index])
-    tone = numpy.array([(60 + 67 * label) % 200, (20 + 131 * label) % 200, (110 + 29 * label) % 200])
+    tone = (numpy.array([60, 20, 110]) + numpy.array([67, 131, 29]) * label) % 200
     pixels = rng.integers(0, 56, size=(height, width, 3)) + tone
     column = (label * 2 + 1) % width
     pixels[:, column, :] = 255 - pixels[:, column, :]

@@ -58,8 +58,8 @@ class Run:
 
 
 def launch(root, np, options, name="run", env=None, timeout=60, record=0, cwd=None, during=None):
-    """`lockstep train` with QUICK under `options`, as a Run, whatever its outcome. `record` > 0 records that
-    many updates."""
+    """`lockstep train` with QUICK under `options`, as a Run, whatever its outcome; `record` > 0
+    records that many updates."""
     root = pathlib.Path(root)
     values = {**QUICK, "run.root": root / "runs", "run.name": name}
     if record:

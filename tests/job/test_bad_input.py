@@ -54,7 +54,8 @@ COMMAND_LINE = [
 ]
 
 
-@pytest.mark.parametrize("args, words", COMMAND_LINE, ids=[" ".join(a) or "none" for a, _ in COMMAND_LINE])
+@pytest.mark.parametrize("args, words", COMMAND_LINE,
+                         ids=[" ".join(args) or "none" for args, _ in COMMAND_LINE])
 def test_command_line(args, words, tmp_path):
     said_once(command(*args, cwd=tmp_path), USAGE, *words)
     assert not list(tmp_path.iterdir()), "a refused command leaves something behind"
@@ -84,7 +85,8 @@ CONFIG_FILES = [
 ]
 
 
-@pytest.mark.parametrize("text, words", CONFIG_FILES, ids=[t.replace("\n", "|") for t, _ in CONFIG_FILES])
+@pytest.mark.parametrize("text, words", CONFIG_FILES,
+                         ids=[text.replace("\n", "|") for text, _ in CONFIG_FILES])
 def test_config_file(text, words, tmp_path):
     (tmp_path / "bad.cfg").write_text(text)
     said_once(command("train", "--config", "bad.cfg", cwd=tmp_path), USAGE, *words)
@@ -96,19 +98,37 @@ def test_config_file_on_ranks(ranks, tmp_path):
     said_once(command("train", "--config", "bad.cfg", np=ranks, cwd=tmp_path), USAGE, "bad.cfg:3")
 
 
-@pytest.mark.parametrize("key, text, value", [
-    ("optim.lr", "1e-3", "0.001"), ("optim.lr", ".1", "0.1"), ("augment.flip", "YES", "true"),
-    ("augment.flip", "off", "false"), ("augment.flip", "1", "true"), ("run.seed", "7", "7")])
+GOOD = [("optim.lr", "1e-3", "0.001"), ("optim.momentum", ".5", "0.5"),
+        ("augment.flip", "YES", "true"), ("data.drop_last", "off", "false"),
+        ("optim.nesterov", "1", "true"), ("run.seed", "7", "7")]
+
+
+@pytest.mark.parametrize("form", ["file", "two words", "one word"])
 @pytest.mark.parametrize("language", ["C", "de_DE.UTF-8"])
-def test_good_values_in_any_locale(key, text, value, language, tmp_path):
-    section, name = key.split(".")
-    (tmp_path / "good.cfg").write_text(f"[{section}]\n{name} = {text}\n")
-    for args in (["--config", "good.cfg"], [f"--{key}", text], [f"--{key}={text}"]):
-        result = command("train", *args, "--print-config", cwd=tmp_path,
-                         env={"LC_ALL": language, "LC_NUMERIC": language, "LANG": language}).ok()
-        line = next(line for line in result.out.splitlines() if line.strip().startswith(
-            (name + " ", key + " ", name + "=", key + "=")))
-        assert value in line.split(), line
+def test_good_values_in_any_locale(language, form, tmp_path):
+    args = ["--config", "good.cfg"]
+    (tmp_path / "good.cfg").write_text("".join(
+        f"[{key.split('.')[0]}]\n{key.split('.')[1]} = {text}\n" for key, text, _ in GOOD))
+    if form == "two words":
+        args = [word for key, text, _ in GOOD for word in (f"--{key}", text)]
+    elif form == "one word":
+        args = [f"--{key}={text}" for key, text, _ in GOOD]
+    shown = command("train", *args, "--print-config", cwd=tmp_path, env={
+        "LC_ALL": language, "LC_NUMERIC": language, "LANG": language}).ok().out
+    values = printed_values(shown)
+    assert [values[key] for key, _, _ in GOOD] == [value for _, _, value in GOOD]
+
+
+def printed_values(text):
+    """{"section.key": value} of --print-config, whose lines end in "# where it comes from"."""
+    values, section = {}, ""
+    for line in text.splitlines():
+        if line.startswith("["):
+            section = line.strip("[] ")
+        elif "=" in line:
+            key, value = line.split("=", 1)
+            values[f"{section}.{key.strip()}"] = value.split("#")[0].strip()
+    return values
 
 
 def test_help_lists_every_shown_option_and_the_exit_codes():
@@ -194,7 +214,8 @@ DAMAGES = {
     "label_beyond": (replace_dataset("labels", lambda x: x + 2), ["00000.h5", "label"]),
     "label_negative": (replace_dataset("labels", lambda x: x - 1), ["00000.h5", "label"]),
     "labels_short": (replace_dataset("labels", lambda x: x[:-1]), ["00000.h5", "labels"]),
-    "labels_swapped": (replace_dataset("labels", lambda x: x.astype(">i4")), ["00000.h5", "labels"]),
+    "labels_swapped": (replace_dataset("labels", lambda x: x.astype(">i4")),
+                       ["00000.h5", "labels"]),
     "float_images": (replace_dataset("images", lambda x: x.astype(numpy.float32)),
                      ["00000.h5", "images"]),
     "flat_images": (replace_dataset("images", lambda x: x.reshape(len(x), -1)),
@@ -244,14 +265,10 @@ def test_sets_that_do_not_fit(tiny_set, tmp_path):
 # ---- runs
 
 
-def launcher_says(**variables):
-    return {key: str(value) for key, value in variables.items()}
-
-
 @pytest.mark.parametrize("variables", [
-    launcher_says(SLURM_STEP_NUM_TASKS=4, SLURM_PROCID=2, SLURM_STEP_ID=0),
-    launcher_says(OMPI_COMM_WORLD_SIZE=4),
-    launcher_says(PMI_SIZE=4),
+    dict(SLURM_STEP_NUM_TASKS=4, SLURM_PROCID=2, SLURM_STEP_ID=0),
+    dict(OMPI_COMM_WORLD_SIZE=4),
+    dict(PMI_SIZE=4),
 ])
 def test_a_launcher_that_promises_more_ranks(variables, tiny_set, tmp_path):
     run = runs.launch(tmp_path, 0, {"data.train": tiny_set(24)}, env=variables)
@@ -260,7 +277,7 @@ def test_a_launcher_that_promises_more_ranks(variables, tiny_set, tmp_path):
 
 
 def test_a_batch_shell_is_no_launcher(tiny_set, tmp_path):
-    shell = launcher_says(SLURM_JOB_ID=7, SLURM_NTASKS=4, SLURM_PROCID=0, SLURM_STEP_ID="batch",
+    shell = dict(SLURM_JOB_ID=7, SLURM_NTASKS=4, SLURM_PROCID=0, SLURM_STEP_ID="batch",
                           SLURM_STEP_NUM_TASKS=4)
     runs.train(tmp_path, 0, {"data.train": tiny_set(24)}, env=shell)
 
@@ -294,7 +311,8 @@ def test_a_run_in_use_is_refused(tiny_set, tmp_path):
 @pytest.mark.parametrize("ranks", [0, 3])
 def test_a_run_root_that_cannot_be_written(ranks, tiny_set, tmp_path):
     (tmp_path / "file").write_text("no folder")
-    run = runs.launch(tmp_path, ranks, {"data.train": tiny_set(24), "run.root": tmp_path / "file" / "runs"})
+    run = runs.launch(tmp_path, ranks, {"data.train": tiny_set(24),
+                                        "run.root": tmp_path / "file" / "runs"})
     said_once(run.result, FAILED, str(tmp_path / "file"), "run.root")
 
 
@@ -324,6 +342,7 @@ def test_options_that_cannot_go_together(name, tiny_set, tmp_path):
 
 @pytest.mark.parametrize("ranks", [0, 3])
 def test_one_value_per_channel(ranks, tiny_set, tmp_path):
+    """The last batch is one picture, of which layer4 has a single pixel left."""
     run = runs.launch(tmp_path, ranks, {
         "data.train": tiny_set(9, size=8), "model.name": "resnet18", "train.batch_size": 8,
         "data.holdout": 0})
@@ -371,8 +390,9 @@ def test_damaged_checkpoint(file, damage, finished, tiny_set, tmp_path):
     shutil.copytree(finished.folder / "checkpoints", copy)
     name = json.loads((copy / "latest").read_text())["checkpoint"]
     damage(copy / name / file)
-    for path in (copy / "latest", copy / name):
-        said_once(evaluate(path, tiny_set(24)), FAILED, file)
+    said_once(evaluate(copy / "latest", tiny_set(24)), FAILED, file)
+    if file == "model.safetensors":
+        said_once(evaluate(copy / name, tiny_set(24)), FAILED, file)
 
 
 def test_damaged_manifest(finished, tiny_set, tmp_path):

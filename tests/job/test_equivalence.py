@@ -60,7 +60,8 @@ def test_every_epoch_takes_every_sample_once_in_a_new_order(fifty):
     # 257 pictures, a tenth of every class held out; the record ends within the fifth epoch.
     whole = [epochs[e] for e in range(4)]
     for epoch in whole:
-        assert len(epoch) == 257 - 9 - 9 - 9  # 10 % of 85, 86 and 86 per class, halves away from zero
+        # 10 % of 85, 86 and 86 per class, halves away from zero, are held out.
+        assert len(epoch) == 257 - 9 - 9 - 9
         assert len(set(epoch)) == len(epoch)
         assert sorted(epoch) == sorted(whole[0])
     assert whole[0] != whole[1]

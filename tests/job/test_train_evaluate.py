@@ -24,7 +24,7 @@ def scores(text):
                        r"\((\d+) of (\d+)\)", text)
     for _, _, samples, _, again in found:
         assert samples == again
-    return [(float(loss), int(one), int(five), int(samples)) for loss, one, samples, five, _ in found]
+    return [(float(loss), int(one), int(five), int(n)) for loss, one, n, five, _ in found]
 
 
 def test_the_run_folder(finished):
@@ -67,7 +67,8 @@ def test_learning(finished):
 
 def test_equal_runs_have_equal_metrics(finished, tiny_set, tmp_path):
     again = runs.train(tmp_path, 2, {**OPTIONS, "data.train": tiny_set(150)})
-    assert (again.folder / "metrics.csv").read_bytes() == (finished.folder / "metrics.csv").read_bytes()
+    files = [run.folder / "metrics.csv" for run in (again, finished)]
+    assert files[0].read_bytes() == files[1].read_bytes()
 
 
 def test_the_effective_config_runs_again_as_it_is(finished, tmp_path):
@@ -99,8 +100,9 @@ def pointed(run, pointer):
 
 
 def test_evaluate_takes_model_and_preprocessing_from_the_checkpoint(tiny_set, tmp_path, lockstep):
-    run = runs.train(tmp_path, 0, {**OPTIONS, "data.train": tiny_set(150), "augment.mean": "0.9,0.1,0.5",
-                                   "augment.std": "0.1,0.7,0.3", "data.test": tiny_set(77, seed=9)})
+    run = runs.train(tmp_path, 0, {
+        **OPTIONS, "data.train": tiny_set(150), "data.test": tiny_set(77, seed=9),
+        "augment.mean": "0.9,0.1,0.5", "augment.std": "0.1,0.7,0.3"})
     result = lockstep(0, "evaluate", checkpoint=run.folder / "checkpoints" / "best",
                       data__test=tiny_set(77, seed=9)).ok()
     assert scores(result.out) == scores(run.log)
@@ -171,7 +173,8 @@ def test_a_set_that_is_not_contiguous_is_read_slower_and_equal(tiny_set, copy_se
     with h5py.File(folder / "00000.h5", "r+") as shard:
         images = shard["images"][...]
         del shard["images"]
-        shard.create_dataset("images", data=images, chunks=(7, *images.shape[1:]), compression="gzip")
+        shard.create_dataset("images", data=images, chunks=(7, *images.shape[1:]),
+                             compression="gzip")
     plain = runs.train(tmp_path, 0, {"data.train": tiny_set(60)}, name="plain")
     slow = runs.train(tmp_path, 0, {"data.train": folder}, name="slow")
     assert slow.metrics == plain.metrics

@@ -1,5 +1,5 @@
 """The project's counter-based random numbers in numpy, written from their documentation alone
-(include/lockstep/base/seed.hpp, include/lockstep/model/layers.hpp, include/lockstep/data/augment.hpp).
+(base/seed.hpp, model/layers.hpp and data/augment.hpp below include/lockstep).
 """
 
 import numpy

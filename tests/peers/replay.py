@@ -158,6 +158,20 @@ class Replay:
         self._compare("weights", self.network.state_dict(), self.final)
         return self.differences
 
+    def learning_rate(self, update):
+        """The documented schedule, from the config alone; data.holdout is 0."""
+        per_epoch = -(-len(self.labels) // int(self.config["train.batch_size"]))
+        total = int(self.config["train.epochs"]) * per_epoch
+        warmup = round(self.number("schedule.warmup_epochs") * per_epoch)
+        peak, low = self.number("optim.lr"), self.number("schedule.min_lr")
+        start = self.number("schedule.warmup_start")
+        if update < warmup:
+            return peak * (start + (1 - start) * update / warmup)
+        t = (update - warmup) / (total - warmup)
+        name = self.config["schedule.name"]
+        return {"constant": peak, "linear": peak + (low - peak) * t,
+                "cosine": low + (peak - low) * (1 + math.cos(math.pi * t)) / 2}[name]
+
     def check_plan(self):
         """The recorded plan against the documented formulas: cuts, transforms, counts."""
         padding = int(self.config["augment.crop_padding"])
@@ -165,6 +179,7 @@ class Replay:
         accumulation = int(self.config["train.accumulation"])
         for number, update in enumerate(self.updates):
             assert update["update"] == number
+            assert math.isclose(update["lr"], self.learning_rate(number), rel_tol=1e-12)
             b = update["samples"]
             cuts = [m * b // accumulation for m in range(accumulation + 1)]
             micros = [(lo, hi) for lo, hi in zip(cuts, cuts[1:]) if hi > lo]

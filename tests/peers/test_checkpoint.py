@@ -44,7 +44,8 @@ def test_evaluation_in_pytorch(model, dtype, tiny_set, tmp_path, lockstep):
     network.load_state_dict(weights, strict=True)
     network.double().eval()
     x = torch.from_numpy(images).permute(0, 3, 1, 2).double() / 255
-    mean, std = [torch.tensor(state[k], dtype=torch.float64)[:, None, None] for k in ("mean", "std")]
+    mean, std = [torch.tensor(state[key], dtype=torch.float64)[:, None, None]
+                 for key in ("mean", "std")]
     with torch.no_grad():
         logits = network((x - mean) / std)
     target = torch.from_numpy(labels)

@@ -16,7 +16,8 @@ MODELS = {
     "resnet18": {"model.name": "resnet18", "model.width": 4},
 }
 PARAMETERS = {
-    "frozen": {"model.freeze": {"cifar_cnn": "features.3,features.1.bias", "resnet18": "layer2.0,bn1"}},
+    "frozen": {"model.freeze": {"cifar_cnn": "features.3,features.1.bias",
+                                "resnet18": "layer2.0,bn1"}},
     "unused": {"fault.unused_parameter": True},
 }
 # The last batch of an epoch: one sample for each rank, or fewer samples than ranks.
@@ -80,3 +81,29 @@ def test_replay(ranks, model, accumulation, last, parameters, tiny_set, tmp_path
     differences = again.run()
     assert set(differences) == {"gradient", "weights", "loss", "grad_norm"}
     assert max(differences.values()) <= 1e-9, differences
+
+
+@pytest.mark.parametrize("change", ["flip", "lr", "ids", "seed"])
+def test_the_replay_notices(change, tampered_record):
+    """One changed entry of a record is seen: the comparison above can fail."""
+    again = replay.Replay(tampered_record)
+    update = again.updates[1]
+    if change == "flip":
+        update["micro"][0]["flip"][0] ^= 1
+    elif change == "lr":
+        update["lr"] *= 1 + 1e-6
+    elif change == "ids":
+        ids = update["micro"][0]["ids"]
+        other = next(i for i in range(len(ids)) if again.labels[ids[i]] != again.labels[ids[0]])
+        ids[0], ids[other] = ids[other], ids[0]
+    else:
+        again.meta["seed"] += 1  # other dropout masks
+    assert max(again.run().values()) > 1e-9
+
+
+@pytest.fixture(scope="module")
+def tampered_record(tiny_set, tmp_path_factory):
+    return runs.train(tmp_path_factory.mktemp("tampered"), 2, {
+        **MODELS["cifar_cnn"], **SGD, "data.train": tiny_set(60), "data.holdout": 0,
+        "augment.crop_padding": 2, "augment.flip": True, "run.dtype": "float64",
+        "train.epochs": 1}, record=4).record
