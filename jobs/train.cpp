@@ -131,8 +131,12 @@ std::string record_meta(const RunConfig& config, const train::TrainingState& sta
   return meta.dump(2) + "\n";
 }
 
+/// Says on rank 0 what all ranks know. (A warning of another rank is printed with its number.)
 void log_plan(JobContext& context, const TrainingData& sets, const data::Sampler& sampler,
               const optim::ScheduleOptions& schedule, std::int64_t test_samples) {
+  if (!context.session.world().is_root()) {
+    return;
+  }
   const RunConfig& config = context.command_line.config;
   std::ostringstream line;
   line << sets.split.train.size() << " training, " << sets.split.val.size() << " validation, "

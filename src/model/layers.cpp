@@ -77,10 +77,14 @@ at::Tensor SyncBatchNorm::forward(const at::Tensor& x, const StepContext& contex
                           eps_, /*cudnn_enabled=*/true);
   }
   const BatchStatistics statistics = batch_statistics(x, running_mean, *collectives_);
-  require(statistics.count != 1,
-          "SyncBatchNorm over " + std::to_string(weight.size(0)) +
-              " channels got one value per channel in the whole batch",
-          "its variance is not defined", "use a larger batch, or data.drop_last=true");
+  if (statistics.count == 1) {
+    // The count is a sum over the ranks: all of them come here, and one speaks for all.
+    throw comm::AgreedError("SyncBatchNorm over " + std::to_string(weight.size(0)) +
+                                " channels got one value per channel in the whole batch (its "
+                                "variance is not defined) - use a larger batch, or "
+                                "data.drop_last=true",
+                            ExitCode::kFailed, 0);
+  }
   if (context.phase == Phase::kTrain && statistics.count > 1) {
     const at::NoGradGuard no_grad;
     const auto blend = [this](const at::Tensor& running, const at::Tensor& batch) {

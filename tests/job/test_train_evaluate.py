@@ -131,8 +131,9 @@ def test_max_updates(tiny_set, tmp_path):
 
 
 def test_without_validation_the_last_model_is_the_best(tiny_set, tmp_path):
-    run = runs.train(tmp_path, 0, {"data.train": tiny_set(60), "data.holdout": 0})
+    run = runs.train(tmp_path, 3, {"data.train": tiny_set(60), "data.holdout": 0})
     assert "no validation set" in run.log
+    assert run.result.text.count("no validation set") == 1, "every rank says so"
     assert run.metrics[0]["val_loss"] == "" and "60 training, 0 validation" in run.log
     assert pointed(run, "best") == pointed(run, "latest")
 
