@@ -7,6 +7,7 @@
 #include <exception>
 #include <string>
 
+#include "support/leak_check.hpp"
 #include "support/mpi_fixture.hpp"
 
 namespace lockstep::test {
@@ -74,8 +75,10 @@ comm::MpiSession& mpi_session() { return *the_session; }
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
   try {
-    lockstep::comm::MpiSession session(argc, argv);
-    return lockstep::test::run_all(session);
+    lockstep::comm::MpiSession session = lockstep::test::open_session(argc, argv);
+    const int result = lockstep::test::run_all(session);
+    lockstep::test::check_leaks_before_finalize();
+    return result;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     lockstep::comm::MpiSession::abort(1);

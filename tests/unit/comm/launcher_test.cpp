@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lockstep/comm/mpi_session.hpp"
+#include "support/leak_check.hpp"
 
 namespace lockstep::comm {
 namespace {
@@ -99,8 +100,9 @@ TEST(OffersRendezvous, PmixAndPmiAreRecognised) {
   char** argv = nullptr;
   int size = 0;
   try {
-    MpiSession session(argc, argv);
+    const MpiSession session = test::open_session(argc, argv);
     size = session.world().size;
+    test::check_leaks_before_finalize();
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     std::exit(static_cast<int>(error.code()));
