@@ -27,6 +27,7 @@ function(lockstep_set_test_properties test labels processors timeout)
                        TIMEOUT "${timeout}" ENVIRONMENT "${LOCKSTEP_TEST_ENV};${ARGN}")
 endfunction()
 
+# The target unit_tests builds all of these programs and nothing else.
 # lockstep_add_unit_test(<name> [TORCH] SOURCES ... LIBS ... [LINK ...] [TIMEOUT s] [LABELS ...])
 function(lockstep_add_unit_test name)
   cmake_parse_arguments(arg "TORCH" "TIMEOUT" "SOURCES;LIBS;LINK;LABELS" ${ARGN})
@@ -39,6 +40,10 @@ function(lockstep_add_unit_test name)
   endif()
   lockstep_add_test_program(${name} ${torch} SOURCES ${arg_SOURCES} LIBS ${arg_LIBS}
                             LINK ${arg_LINK} MAIN "${PROJECT_SOURCE_DIR}/tests/support/unit_main.cpp")
+  if(NOT TARGET unit_tests)
+    add_custom_target(unit_tests)
+  endif()
+  add_dependencies(unit_tests ${name})
   add_test(NAME ${name} COMMAND ${name})
   lockstep_set_test_properties(${name} "unit;${arg_LABELS}" 1 ${arg_TIMEOUT})
 endfunction()

@@ -46,7 +46,7 @@ build_release() {
 sanitizer_tests() {
   local preset=$1
   configure "$preset"
-  build "$preset"
+  build "$preset" unit_tests
   ctest --test-dir "build/$preset" --output-on-failure -j "$(nproc)" -L unit
 }
 
