@@ -50,7 +50,6 @@ Hdf5Handle text_type(const std::string& path, std::size_t bytes) {
 using hdf5::checked;
 using hdf5::counted;
 using hdf5::own;
-using hdf5::text_type;
 
 namespace {
 

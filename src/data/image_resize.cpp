@@ -30,8 +30,9 @@ Taps make_taps(std::int64_t in, std::int64_t out, std::int64_t begin, std::int64
   std::vector<double> exact(static_cast<std::size_t>(taps.width));
   for (std::int64_t i = 0; i < length; ++i) {
     const double center = (static_cast<double>(begin + i) + 0.5) * scale;
-    const auto first = std::max<std::int64_t>(static_cast<std::int64_t>(center - support + 0.5), 0);
-    const auto last = std::min(static_cast<std::int64_t>(center + support + 0.5), in);
+    const auto first =
+        std::max<std::int64_t>(static_cast<std::int64_t>(std::floor(center - support + 0.5)), 0);
+    const auto last = std::min(static_cast<std::int64_t>(std::floor(center + support + 0.5)), in);
     double sum = 0;
     for (std::int64_t k = first; k < last; ++k) {
       const double distance = std::abs((static_cast<double>(k) - center + 0.5) / support);

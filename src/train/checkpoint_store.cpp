@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <regex>
+#include <optional>
+#include <string_view>
 
 #include "lockstep/base/check.hpp"
 #include "lockstep/train/checkpoint.hpp"
@@ -36,6 +38,45 @@ std::string pointed_name(const std::string& pointer) {
   }
   const auto json = nlohmann::json::parse(read_file(pointer), nullptr, false);
   return json.is_object() ? json.value("checkpoint", std::string()) : std::string();
+}
+
+/// A checkpoint folder, by its name.
+struct Saved {
+  std::int64_t epoch = 0;
+  std::int64_t update = 0;
+  std::int64_t attempt = 1;
+  std::string name;
+};
+
+/// Takes a number off the front of `text`, behind `prefix`; none when it does not start so.
+std::optional<std::int64_t> take_number(std::string_view& text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) {
+    return std::nullopt;
+  }
+  std::int64_t number = 0;
+  const char* begin = text.data() + prefix.size();
+  const auto [end, error] = std::from_chars(begin, text.data() + text.size(), number);
+  if (error != std::errc() || number < 0) {
+    return std::nullopt;
+  }
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return number;
+}
+
+/// Nothing for a name that no save gives: what a person put there is not ours to remove.
+std::optional<Saved> saved_from_name(const std::string& name) {
+  std::string_view rest = name;
+  const auto epoch = take_number(rest, "epoch-");
+  const auto update = epoch ? take_number(rest, "_update-") : std::nullopt;
+  if (!update) {
+    return std::nullopt;
+  }
+  const auto attempt =
+      rest.empty() ? std::optional<std::int64_t>(1) : take_number(rest, "_attempt-");
+  if (!attempt || !rest.empty()) {
+    return std::nullopt;
+  }
+  return Saved{*epoch, *update, *attempt, name};
 }
 
 /// A folder that is removed unless it was renamed into place.
@@ -111,20 +152,12 @@ std::string CheckpointStore::save(const model::Network& network, const optim::Op
 }
 
 void CheckpointStore::prune() const {
-  static const std::regex kName(R"(epoch-(\d+)_update-(\d+)(_attempt-(\d+))?)");
-  struct Saved {
-    std::int64_t update;
-    std::int64_t attempt;
-    std::int64_t epoch;
-    std::string name;
-  };
   std::vector<Saved> saved;
   for (const auto& entry : fs::directory_iterator(folder_)) {
-    const std::string name = entry.path().filename().string();
-    std::smatch match;
-    if (entry.is_directory() && std::regex_match(name, match, kName)) {
-      saved.push_back({std::stoll(match[2]), match[4].matched ? std::stoll(match[4]) : 1,
-                       std::stoll(match[1]), name});
+    if (entry.is_directory()) {
+      if (const auto found = saved_from_name(entry.path().filename().string())) {
+        saved.push_back(*found);
+      }
     }
   }
   std::sort(saved.begin(), saved.end(), [](const Saved& a, const Saved& b) {
