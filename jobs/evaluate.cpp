@@ -36,11 +36,9 @@ void run_evaluate(JobContext& context) {
 
   const InputShape input{loaded.state.classes, loaded.state.height, loaded.state.width};
   const auto set = open_set(control, config.data.test, "data.test");
+  comm::agreed_phase(control, [&] { require_like(*set, input, "the checkpoint '" + path + "'"); });
   c10::Device device(c10::kCPU);
-  comm::agreed_phase(control, [&] {
-    require_like(*set, input, "the checkpoint '" + path + "'");
-    device = train::select_device(config.run.device, world);
-  });
+  comm::agreed_phase(control, [&] { device = train::select_device(config.run.device, control); });
   const int threads = train::compute_threads(config.run.threads, control);
   at::set_num_threads(threads);
   const train::TrainingCollectives collectives =

@@ -178,7 +178,7 @@ void run_train(JobContext& context) {
   const InputShape input = shape_of(*sets.train);
 
   c10::Device device(c10::kCPU);
-  comm::agreed_phase(control, [&] { device = train::select_device(config.run.device, world); });
+  comm::agreed_phase(control, [&] { device = train::select_device(config.run.device, control); });
   const int threads = train::compute_threads(config.run.threads, control);
   at::set_num_threads(threads);
   const train::TrainingCollectives collectives =

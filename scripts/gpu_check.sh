@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds with CUDA and runs what needs a GPU: the tests with the label gpu, and a short training on
+# Builds with CUDA and runs what a GPU changes: the unit and MPI tests, and a short training on
 # the GPU whose first losses must be those of the CPU. Takes a few minutes.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$repo"
@@ -9,7 +9,7 @@ nvidia-smi -L || die "no GPU is at hand (nvidia-smi finds none) - run this on a 
 scripts/setup.sh --tests
 configure cuda
 build cuda
-ctest --test-dir build/cuda --output-on-failure -L gpu --no-tests=ignore
+ctest --test-dir build/cuda --output-on-failure -L "unit|mpi"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -29,7 +29,8 @@ double learning_rate(const ScheduleOptions& options, std::int64_t update) {
   }
   if (options.name == "constant") return options.lr;
   if (options.name == "step") {
-    return options.lr * std::pow(options.gamma, static_cast<double>(u / options.step_updates));
+    const std::int64_t steps = u / options.step_updates;
+    return options.lr * std::pow(options.gamma, static_cast<double>(steps));
   }
   // The ends are exact, whatever rounding does to the formulas.
   if (u >= options.total_updates) return options.min_lr;

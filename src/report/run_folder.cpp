@@ -84,12 +84,12 @@ std::string make_run_folder(const std::string& root, const std::string& name,
   std::error_code error;
   std::filesystem::create_directories(root, error);
   if (error) fail_making(root, error.message());
-  const std::string path = (std::filesystem::path(root) / chosen).string();
+  std::string path = (std::filesystem::path(root) / chosen).string();
   if (make_folder(path)) return path;
   if (!name.empty()) refuse_existing(path);
   // Another run began in the same second.
   for (int number = 2;; ++number) {
-    const std::string numbered = path + "_" + std::to_string(number);
+    std::string numbered = path + "_" + std::to_string(number);
     if (make_folder(numbered)) return numbered;
   }
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <vector>
 
 #include "lockstep/base/check.hpp"
 #include "lockstep/comm/collectives_nccl.hpp"
@@ -18,35 +19,69 @@
 namespace lockstep::train {
 namespace {
 
-int gpu_count() {
+/// The GPU that is this rank's: its index, and a text that differs between the GPUs of a host
+/// (empty when there is none). A launcher may show each rank its own GPU alone, as number 0.
+struct OwnGpu {
+  int index = 0;
+  std::string id;
+};
+
+OwnGpu own_gpu(const comm::World& world) {
+  OwnGpu own;
 #ifdef LOCKSTEP_WITH_CUDA
-  return c10::cuda::device_count();
+  if (const int visible = c10::cuda::device_count(); visible > 0) {
+    own.index = world.local_rank % visible;
+    const cudaDeviceProp* properties = at::cuda::getDeviceProperties(own.index);
+    own.id.assign(properties->uuid.bytes, sizeof properties->uuid.bytes);
+  }
 #else
-  return 0;
+  static_cast<void>(world);
+#endif
+  return own;
+}
+
+/// Why not every rank has a GPU of its own; empty when each has one. `gpus`: the host and GPU of
+/// each rank.
+std::string gpu_shortage(const std::vector<std::string>& gpus) {
+#ifndef LOCKSTEP_WITH_CUDA
+  static_cast<void>(gpus);
+  return "this program was built for the CPU";
+#else
+  for (auto gpu = gpus.begin(); gpu != gpus.end(); ++gpu) {
+    const std::string rank = "rank " + std::to_string(gpu - gpus.begin());
+    const std::string host = gpu->substr(0, gpu->find('\n'));
+    if (gpu->size() == host.size() + 1) {
+      return rank + " on " + host + " sees no GPU";
+    }
+    if (const auto same = std::find(gpus.begin(), gpu, *gpu); same != gpu) {
+      return rank + " on " + host + " would share its GPU with rank " +
+             std::to_string(same - gpus.begin());
+    }
+  }
+  return {};
 #endif
 }
 
 }  // namespace
 
-c10::Device select_device(const std::string& option, const comm::World& world) {
-  const int gpus = option == "cpu" ? 0 : gpu_count();
-  if (option == "cuda" && gpus < world.local_size) {
-#ifdef LOCKSTEP_WITH_CUDA
-    const std::string why = world.host + " has " + std::to_string(gpus) + " GPUs for " +
-                            std::to_string(world.local_size) + " ranks";
-#else
-    const std::string why = "this program was built for the CPU";
-#endif
-    throw UsageError("run.device=cuda cannot be had", why,
-                     "start one rank per GPU, or set run.device=cpu");
+c10::Device select_device(const std::string& option, comm::Collectives& control) {
+  if (option == "cpu") {
+    return {c10::kCPU};
   }
-  if (gpus < world.local_size || gpus == 0) {
+  const comm::World& world = control.world();
+  const OwnGpu own = own_gpu(world);
+  const std::string shortage = gpu_shortage(control.all_gather(world.host + '\n' + own.id));
+  if (!shortage.empty()) {
+    if (option == "cuda") {
+      throw UsageError("run.device=cuda cannot be had", shortage,
+                       "start one rank per GPU, or set run.device=cpu");
+    }
     return {c10::kCPU};
   }
 #ifdef LOCKSTEP_WITH_CUDA
-  c10::cuda::set_device(static_cast<c10::DeviceIndex>(world.local_rank));
+  c10::cuda::set_device(static_cast<c10::DeviceIndex>(own.index));
 #endif
-  return {c10::kCUDA, static_cast<c10::DeviceIndex>(world.local_rank)};
+  return {c10::kCUDA, static_cast<c10::DeviceIndex>(own.index)};
 }
 
 TrainingCollectives make_training_collectives(const c10::Device& device, comm::MpiSession& session,

@@ -11,10 +11,10 @@
 
 namespace lockstep::train {
 
-/// The device of this rank for run.device: "auto" takes a GPU when this build has CUDA and the host
-/// has one for every local rank, else the CPU; "cuda" insists and throws UsageError else. Sets the
-/// current device.
-[[nodiscard]] c10::Device select_device(const std::string& option, const comm::World& world);
+/// The device of this rank for run.device: "auto" takes a GPU when this build has CUDA and every
+/// rank has one of its own, else the CPU on all ranks; "cuda" insists and throws UsageError, on all
+/// ranks, else. Sets the current device. Collective.
+[[nodiscard]] c10::Device select_device(const std::string& option, comm::Collectives& control);
 
 /// The communicators of a training run. On a GPU gradients and SyncBatchNorm share one NCCL
 /// communicator, in program order; on CPUs each has its own over MPI.

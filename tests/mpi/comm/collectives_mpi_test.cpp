@@ -17,7 +17,7 @@
 namespace lockstep::comm {
 namespace {
 
-constexpr std::size_t kDefaultChunk = MpiOptions{}.max_count;
+const std::size_t kDefaultChunk = MpiOptions{}.max_count;
 
 template <typename T>
 constexpr DataType kTypeOf = std::is_same_v<T, float>          ? DataType::kFloat32
@@ -75,11 +75,11 @@ class SizesTest : public test::MpiTest,
     for (int root = 0; root < world().size; ++root) {
       std::vector<T> values(count());
       for (std::size_t i = 0; i < count(); ++i) {
-        values[i] = static_cast<T>(world().rank * 50 + static_cast<int>(i % 50));
+        values[i] = static_cast<T>(static_cast<std::size_t>(world().rank) * 50 + i % 50);
       }
       collectives->broadcast(values.data(), count(), kTypeOf<T>, root);
       for (std::size_t i = 0; i < count(); ++i) {
-        ASSERT_EQ(values[i], static_cast<T>(root * 50 + static_cast<int>(i % 50)))
+        ASSERT_EQ(values[i], static_cast<T>(static_cast<std::size_t>(root) * 50 + i % 50))
             << "root " << root << " element " << i;
       }
     }

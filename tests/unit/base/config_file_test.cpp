@@ -17,6 +17,7 @@ using testing::TestWithParam;
 /// "section.key=text" of each assignment.
 std::vector<std::string> pairs(const std::vector<Assignment>& assignments) {
   std::vector<std::string> result;
+  result.reserve(assignments.size());
   for (const Assignment& assignment : assignments) {
     result.push_back(assignment.option->name() + "=" + assignment.text);
   }

@@ -84,6 +84,7 @@ TEST(Permutation, EveryOrderOfAFewIsEquallyLikely) {
     for (std::uint64_t key = 0; key < kKeysPerOrder * orders; ++key) {
       const Permutation order(mix64(key), size);
       std::vector<std::uint64_t> images;
+      images.reserve(size);
       for (std::uint64_t i = 0; i < size; ++i) {
         images.push_back(order(i));
       }
@@ -91,6 +92,7 @@ TEST(Permutation, EveryOrderOfAFewIsEquallyLikely) {
     }
     EXPECT_EQ(counts.size(), orders) << "size " << size;
     std::vector<std::int64_t> values;
+    values.reserve(counts.size());
     for (const auto& entry : counts) {
       values.push_back(entry.second);
     }

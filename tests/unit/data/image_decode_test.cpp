@@ -42,7 +42,8 @@ std::array<double, 3> quadrant_mean(const Image& image, int quadrant) {
       }
     }
   }
-  for (double& s : sum) s /= static_cast<double>((image.height / 2) * (image.width / 2));
+  const std::int64_t pixels = (image.height / 2) * (image.width / 2);
+  for (double& s : sum) s /= static_cast<double>(pixels);
   return sum;
 }
 

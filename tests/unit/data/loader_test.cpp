@@ -63,10 +63,10 @@ std::vector<Content> rest_of_epoch(Loader& loader) {
 
 class LoaderTest : public testing::Test {
  protected:
-  static void SetUpTestSuite() { files_ = new SmallSet(kSamples, kHeight, kWidth); }
+  static void SetUpTestSuite() { files = new SmallSet(kSamples, kHeight, kWidth); }
   static void TearDownTestSuite() {
-    delete files_;
-    files_ = nullptr;
+    delete files;
+    files = nullptr;
   }
 
   LoaderTest() {
@@ -130,14 +130,14 @@ class LoaderTest : public testing::Test {
     for (std::size_t i = 0; i < a.size(); ++i) expect_same(a[i], b[i]);
   }
 
-  static SmallSet* files_;
-  ShardSet set_{files_->folder()};
+  static SmallSet* files;
+  ShardSet set_{files->folder()};
   std::vector<std::int64_t> subset_;
   SamplerOptions sampling_;
   LoaderOptions options_;
 };
 
-SmallSet* LoaderTest::files_ = nullptr;
+SmallSet* LoaderTest::files = nullptr;
 
 TEST_F(LoaderTest, DeliversTheSameWithAnyNumberOfThreadsInBothTypesAndLayouts) {
   for (const bool float64 : {false, true}) {

@@ -128,6 +128,7 @@ TEST(RunLog, LinesOfSeveralThreadsStayWhole) {
     RunLog log(0, Level::kInfo);
     log.add_file(file);
     std::vector<std::thread> threads;
+    threads.reserve(4);
     for (int t = 0; t < 4; ++t) {
       threads.emplace_back([&log, t] {
         for (int i = 0; i < 100; ++i) {
