@@ -1,5 +1,7 @@
 #include <ATen/Parallel.h>
 
+#include <optional>
+
 #include "build.hpp"
 #include "job.hpp"
 #include "lockstep/base/check.hpp"
@@ -7,6 +9,7 @@
 #include "lockstep/train/checkpoint.hpp"
 #include "lockstep/train/device.hpp"
 #include "lockstep/train/evaluator.hpp"
+#include "lockstep/train/trainer.hpp"
 
 namespace lockstep::jobs {
 
@@ -37,26 +40,30 @@ void run_evaluate(JobContext& context) {
   const InputShape input{loaded.state.classes, loaded.state.height, loaded.state.width};
   const auto set = open_set(control, config.data.test, "data.test");
   comm::agreed_phase(control, [&] { require_like(*set, input, "the checkpoint '" + path + "'"); });
-  c10::Device device(c10::kCPU);
-  comm::agreed_phase(control, [&] { device = train::select_device(config.run.device, control); });
-  const int threads = train::compute_threads(config.run.threads, control);
-  at::set_num_threads(threads);
-  const train::TrainingCollectives collectives =
-      train::make_training_collectives(device, context.session, control, config.comm.timeout);
+  const train::DeviceChoice device = train::choose_device(config.run.device, control);
+  const train::ThreadPlan plan = train::plan_threads(config.run.threads, control);
+  at::set_num_threads(plan.threads);
+  const train::TrainingCollectives collectives = train::make_training_collectives(
+      device.device, context.session, control, config.comm.timeout);
   std::shared_ptr<model::Network> network;
+  std::optional<train::Evaluator> evaluator;
   comm::agreed_phase(control, [&] {
-    network = build_network(config, input, device, collectives.batch_norm());
+    network = build_network(config, input, device.device, collectives.batch_norm());
     train::copy_state(*network, loaded.model);
+    evaluator.emplace(*set, all_ids(set->size()), config.train.eval_batch_size,
+                      loader_options(config, world, loaded.state.mean, loaded.state.std), control,
+                      device.device);
   });
   context.log.info("evaluate", "checkpoint " + loaded.folder + " (" + config.model.name +
-                                   ", epoch " + std::to_string(loaded.state.epoch) + "), device " +
-                                   train::device_text(device, threads));
-
-  train::Evaluator evaluator(*set, all_ids(set->size()), config.train.eval_batch_size,
-                             loader_options(config, world, loaded.state.mean, loaded.state.std),
-                             control, device);
-  context.log.info("evaluate",
-                   "'" + set->folder() + "': " + scores_text(evaluator.score(*network)));
+                                   " after " + std::to_string(loaded.state.update) +
+                                   " updates), device " + train::device_text(device, plan.threads));
+  const report::Scores scores = evaluator->score(*network);
+  context.log.result("evaluate", "'" + set->folder() + "': " + scores_text(scores));
+  comm::agreed_phase(control, [&] {
+    require(!context.log.console_failed(), "the scores could not be written to the console",
+            "see the message above, if it could be", "free space where the standard output goes");
+  });
+  train::require_finite(scores.loss, "the loss of this model on '" + set->folder() + "'");
 }
 
 }  // namespace lockstep::jobs

@@ -1,6 +1,7 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <array>
@@ -18,73 +19,10 @@
 #include "lockstep/train/device.hpp"
 #include "lockstep/train/durable_file.hpp"
 #include "lockstep/train/fit.hpp"
+#include "training_data.hpp"
 
 namespace lockstep::jobs {
 namespace {
-
-/// The sets of a run and which samples of them train and validate.
-struct TrainingData {
-  std::unique_ptr<data::ShardSet> train;
-  std::unique_ptr<data::ShardSet> own_val;  // data.val
-  std::unique_ptr<data::ShardSet> test;
-  data::Split split;
-  [[nodiscard]] const data::ShardSet& val_set() const { return own_val ? *own_val : *train; }
-};
-
-InputShape shape_of(const data::ShardSet& set) {
-  return {set.info().classes, set.info().height, set.info().width};
-}
-
-TrainingData open_data(JobContext& context, const FaultPoint& fault) {
-  const RunConfig& config = context.command_line.config;
-  comm::Collectives& control = context.control;
-  comm::agreed_phase(control, [&] { fault.at("open"); });
-  TrainingData opened;
-  opened.train = open_set(control, config.data.train, "data.train");
-  if (!config.data.val.empty()) {
-    opened.own_val = open_set(control, config.data.val, "data.val");
-    opened.split = {all_ids(opened.train->size()), all_ids(opened.own_val->size())};
-  } else {
-    opened.split =
-        data::make_holdout(opened.train->labels(), config.data.holdout, config.data.holdout_seed);
-  }
-  if (!config.data.test.empty()) {
-    opened.test = open_set(control, config.data.test, "data.test");
-  }
-  comm::agreed_phase(control, [&] {
-    const std::string from = "the training set '" + config.data.train + "'";
-    for (const data::ShardSet* set : {opened.own_val.get(), opened.test.get()}) {
-      if (set != nullptr) {
-        require_like(*set, shape_of(*opened.train), from);
-      }
-    }
-    const std::int64_t shorter = std::min(opened.train->info().height, opened.train->info().width);
-    if (config.augment.crop_mode == "reflect" && config.augment.crop_padding >= shorter) {
-      throw UsageError("augment.crop_padding=" + std::to_string(config.augment.crop_padding) +
-                           " is too large to reflect",
-                       "the pictures have " + std::to_string(shorter) + " pixels on a side",
-                       "use less padding, or augment.crop_mode=zero");
-    }
-  });
-  return opened;
-}
-
-data::Sampler make_sampler(const RunConfig& config, std::int64_t samples) {
-  data::SamplerOptions options;
-  options.samples = samples;
-  options.batch_size = config.train.batch_size;
-  options.accumulation = config.train.accumulation;
-  options.drop_last = config.data.drop_last;
-  options.seed = config.run.seed;
-  data::Sampler sampler(options);
-  if (sampler.updates_per_epoch() == 0) {
-    throw UsageError("an epoch has no update",
-                     std::to_string(samples) + " training samples, train.batch_size=" +
-                         std::to_string(config.train.batch_size) + " and data.drop_last=true",
-                     "lower train.batch_size or set data.drop_last=false");
-  }
-  return sampler;
-}
 
 std::vector<optim::NamedParameter> trainable(const model::Network& network) {
   std::vector<optim::NamedParameter> parameters;
@@ -132,37 +70,67 @@ std::string record_meta(const RunConfig& config, const train::TrainingState& sta
 }
 
 /// Says on rank 0 what all ranks know. (A warning of another rank is printed with its number.)
-void log_plan(JobContext& context, const TrainingData& sets, const data::Sampler& sampler,
-              const optim::ScheduleOptions& schedule, std::int64_t test_samples) {
+void log_plan(JobContext& context, const data::Sampler& sampler,
+              const optim::ScheduleOptions& schedule) {
   if (!context.session.world().is_root()) {
     return;
   }
   const RunConfig& config = context.command_line.config;
+  const int ranks = context.session.world().size;
   std::ostringstream line;
-  line << sets.split.train.size() << " training, " << sets.split.val.size() << " validation, "
-       << test_samples << " test samples of " << sets.train->info().classes.size() << " classes, "
-       << sets.train->info().height << "x" << sets.train->info().width << " pixels";
-  context.log.info("data", line.str());
-  for (const data::ShardSet* set : {sets.train.get(), sets.own_val.get(), sets.test.get()}) {
-    if (set != nullptr && set->slow_shards() > 0) {
-      context.log.warning("data", "'" + set->folder() + "' has " +
-                                      std::to_string(set->slow_shards()) +
-                                      " shards that are not contiguous: they are read through "
-                                      "HDF5, more slowly");
-    }
-  }
-  line.str("");
   line << schedule.total_updates << " updates of " << config.train.batch_size << " samples ("
-       << sampler.updates_per_epoch() << " per epoch) on " << context.session.world().size
-       << (context.session.world().size == 1 ? " rank" : " ranks");
+       << sampler.updates_per_epoch() << " per epoch) on " << ranks
+       << (ranks == 1 ? " rank" : " ranks");
   if (config.train.accumulation > 1) {
     line << ", each accumulated over " << config.train.accumulation
          << " micro-batches: a BatchNorm layer normalises each micro-batch by itself, across ranks";
   }
   context.log.info("train", line.str());
-  if (sets.split.val.empty()) {
-    context.log.warning("train", "there is no validation set: the last model counts as the best");
+}
+
+/// A network that cannot train on a single sample (BatchNorm over one value per channel) would
+/// otherwise say so at the end of the first epoch.
+void require_one_sample_fits(const RunConfig& config, const InputShape& input) {
+  const auto alone = comm::make_serial_collectives();
+  const auto network = build_network(config, input, c10::Device(c10::kCPU), *alone);
+  const at::Tensor image =
+      at::zeros({1, 3, input.height, input.width}, network->parameters().front().scalar_type());
+  const std::int64_t id = 0;
+  const torch::NoGradGuard no_grad;
+  try {
+    network->forward(image, {model::Phase::kTrain, config.run.seed, 0, &id});
+  } catch (const Error& error) {
+    const std::string why = error.what();
+    throw UsageError("a micro-batch of one sample cannot be trained on",
+                     why.substr(0, why.find(" - ")),
+                     "the last update of an epoch has the samples that are left over: set "
+                     "data.drop_last=true, another train.batch_size, or less accumulation");
   }
+}
+
+train::FitOptions fit_options(const RunConfig& config) {
+  train::FitOptions options;
+  options.epochs = config.train.epochs;
+  options.best_by_loss = config.train.best_by == "loss";
+  options.early_stopping = config.train.early_stopping;
+  options.config_text = to_text(config);
+  return options;
+}
+
+train::TrainerOptions trainer_options(const RunConfig& config) {
+  train::TrainerOptions options;
+  options.seed = config.run.seed;
+  options.label_smoothing = config.train.label_smoothing;
+  options.clip_norm = config.train.clip_norm;
+  return options;
+}
+
+comm::BucketOptions bucket_options(const RunConfig& config) {
+  constexpr double kMebibyte = 1 << 20;
+  comm::BucketOptions options;
+  options.bucket_bytes = static_cast<std::size_t>(config.comm.bucket_mb * kMebibyte);
+  options.first_bucket_bytes = static_cast<std::size_t>(config.comm.first_bucket_mb * kMebibyte);
+  return options;
 }
 
 }  // namespace
@@ -177,48 +145,50 @@ void run_train(JobContext& context) {
   const TrainingData sets = open_data(context, fault);
   const InputShape input = shape_of(*sets.train);
 
-  c10::Device device(c10::kCPU);
-  comm::agreed_phase(control, [&] { device = train::select_device(config.run.device, control); });
-  const int threads = train::compute_threads(config.run.threads, control);
-  at::set_num_threads(threads);
-  const train::TrainingCollectives collectives =
-      train::make_training_collectives(device, context.session, control, config.comm.timeout);
+  const train::DeviceChoice device = train::choose_device(config.run.device, control);
+  if (device.device.is_cpu()) {
+    train::require_equal_cpus(control);
+  }
+  const train::ThreadPlan plan = train::plan_threads(config.run.threads, control);
+  at::set_num_threads(plan.threads);
+  const train::TrainingCollectives collectives = train::make_training_collectives(
+      device.device, context.session, control, config.comm.timeout);
 
   std::shared_ptr<model::Network> network;
   std::unique_ptr<optim::Optimizer> optimizer;
   std::optional<data::Sampler> sampler;
   optim::ScheduleOptions schedule;
   comm::agreed_phase(control, [&] {
-    network = build_network(config, input, device, collectives.batch_norm());
+    network = build_network(config, input, device.device, collectives.batch_norm());
     optimizer = optim::make_optimizer(optimizer_options(config), trainable(*network));
     sampler = make_sampler(config, static_cast<std::int64_t>(sets.split.train.size()));
     schedule = schedule_options(config, sampler->updates_per_epoch());
     optim::validate(schedule);
+    if (smallest_micro_batch(*sampler, schedule.total_updates) == 1) {
+      require_one_sample_fits(config, input);
+    }
   });
   comm::require_same(control, shapes_text(*network), "the shapes of the model");
   comm::require_same(control, train::state_digest(*network), "the model's initial weights");
 
-  constexpr double kMegabyte = 1 << 20;
-  comm::BucketOptions buckets;
-  buckets.bucket_bytes = static_cast<std::size_t>(config.comm.bucket_mb * kMegabyte);
-  buckets.first_bucket_bytes = static_cast<std::size_t>(config.comm.first_bucket_mb * kMegabyte);
-  comm::GradientReducer reducer(trainable(*network), *collectives.gradients, buckets);
-
   const data::LoaderOptions loading =
       loader_options(config, world, sets.train->info().mean, sets.train->info().std);
-  data::Loader loader(*sets.train, sets.split.train, *sampler, loading);
+  std::optional<comm::GradientReducer> reducer;
+  std::optional<data::Loader> loader;
   std::optional<train::Evaluator> val;
-  if (!sets.split.val.empty()) {
-    val.emplace(sets.val_set(), sets.split.val, config.train.eval_batch_size, loading, control,
-                device);
-  }
-  train::TrainerOptions trainer_options;
-  trainer_options.seed = config.run.seed;
-  trainer_options.label_smoothing = config.train.label_smoothing;
-  trainer_options.clip_norm = config.train.clip_norm;
-  train::Trainer trainer(*network, *optimizer, reducer, control, device, trainer_options);
+  std::optional<train::Trainer> trainer;
+  comm::agreed_phase(control, [&] {
+    reducer.emplace(trainable(*network), *collectives.gradients, bucket_options(config));
+    loader.emplace(*sets.train, sets.split.train, *sampler, loading);
+    if (!sets.split.val.empty()) {
+      val.emplace(sets.val_set(), sets.split.val, config.train.eval_batch_size, loading, control,
+                  device.device);
+    }
+    trainer.emplace(*network, *optimizer, *reducer, control, device.device,
+                    trainer_options(config));
+  });
 
-  // Made last of all, so that a run that cannot start leaves no folder behind.
+  // Made last of all; a run that cannot start leaves no folder behind.
   std::unique_ptr<report::RunFolder> folder;
   std::unique_ptr<report::MetricsWriter> metrics;
   std::unique_ptr<train::CheckpointStore> checkpoints;
@@ -236,14 +206,22 @@ void run_train(JobContext& context) {
                                                              config.checkpoint.keep_every);
     }
   });
+  if (folder) {
+    folder->keep();
+  }
   const std::string run_path = control.broadcast(folder ? folder->path() : std::string());
 
   log.info("run", build_summary());
-  log.info("run", "run folder " + run_path + ", device " + train::device_text(device, threads));
-  log_plan(context, sets, *sampler, schedule, sets.test ? sets.test->size() : 0);
+  log.info("run",
+           "run folder " + run_path + ", device " + train::device_text(device, plan.threads));
+  if (world.is_root() && !plan.warning.empty()) {
+    log.warning("run", plan.warning);
+  }
+  log_data(context, sets);
+  log_plan(context, *sampler, schedule);
   log.info("model",
            config.model.name + ": " + model::model_summary(*network, optimizer->state_tensors()));
-  log.debug("train", std::to_string(reducer.bucket_count()) + " gradient buckets");
+  log.debug("train", std::to_string(reducer->bucket_count()) + " gradient buckets");
 
   train::TrainingState state;
   state.classes = input.classes;
@@ -253,29 +231,32 @@ void run_train(JobContext& context) {
   state.std = loading.augmentation.std;
   state.train_set_id = sets.train->info().set_id;
   state.ranks = world.size;
-  state.threads = threads;
+  state.threads = plan.threads;
   state.cpu_capability = at::get_cpu_capability();
-  recorder->initial(*network, record_meta(config, state, *network));
+  if (recorder->active()) {
+    recorder->initial(*network, record_meta(config, state, *network));
+  }
 
   const report::ProgressMode mode =
       world.is_root() ? report::progress_mode(config.run.progress) : report::ProgressMode::kOff;
-  train::FitParts parts{config,
-                        control,
-                        log,
-                        fault,
-                        *sampler,
-                        loader,
-                        *network,
-                        *optimizer,
-                        reducer,
-                        trainer,
-                        val ? &*val : nullptr,
-                        *recorder,
-                        metrics.get(),
-                        checkpoints.get(),
-                        report::Progress(mode, config.run.progress_interval),
-                        schedule,
-                        state};
+  const train::FitOptions options = fit_options(config);
+  train::FitParts parts{.options = options,
+                        .control = control,
+                        .log = log,
+                        .fault = fault,
+                        .sampler = *sampler,
+                        .loader = *loader,
+                        .network = *network,
+                        .optimizer = *optimizer,
+                        .reducer = *reducer,
+                        .trainer = *trainer,
+                        .val = val ? &*val : nullptr,
+                        .recorder = *recorder,
+                        .metrics = metrics.get(),
+                        .checkpoints = checkpoints.get(),
+                        .progress = report::Progress(mode, config.run.progress_interval),
+                        .schedule = schedule,
+                        .state = state};
   const train::FitResult result = train::fit(parts);
 
   if (sets.test) {
@@ -283,10 +264,11 @@ void run_train(JobContext& context) {
         control, run_path + "/checkpoints/" + result.best_checkpoint);
     train::copy_state(*network, best.model);
     train::Evaluator test(*sets.test, all_ids(sets.test->size()), config.train.eval_batch_size,
-                          loading, control, device);
-    log.info("train", "test set, with the best model (epoch " +
-                          std::to_string(result.state.best_epoch) +
-                          "): " + scores_text(test.score(*network)));
+                          loading, control, device.device);
+    const report::Scores scores = test.score(*network);
+    log.result("train", "test set, with the best model (epoch " +
+                            std::to_string(result.state.best_epoch) + "): " + scores_text(scores));
+    train::require_finite(scores.loss, "the loss on the test set");
   }
   log.info("train", "done: " + std::to_string(result.state.update) + " updates; best model in " +
                         run_path + "/checkpoints/best");

@@ -17,6 +17,8 @@
 # Cores of one rank: they compute on the CPU, or load and augment pictures for its GPU.
 #SBATCH --cpus-per-task=4
 #SBATCH --time=02:00:00
+# The name of the run is that of the job: begun again it would find its folder taken.
+#SBATCH --no-requeue
 # Most clusters want these two as well.
 ##SBATCH --partition=NAME
 ##SBATCH --account=NAME

@@ -1,9 +1,11 @@
 #include <algorithm>
-#include <cstdio>
+#include <chrono>
+#include <csignal>
 #include <exception>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "job.hpp"
@@ -11,6 +13,7 @@
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/cli.hpp"
 #include "lockstep/base/fault.hpp"
+#include "lockstep/base/process.hpp"
 #include "lockstep/comm/mpi_session.hpp"
 #include "lockstep/report/run_log.hpp"
 
@@ -19,6 +22,13 @@ namespace {
 using namespace lockstep;
 
 void say_error(const std::string& message) { std::cerr << "lockstep: error: " << message << '\n'; }
+
+/// A cause that all ranks share (a file that was cut) is told once: the first to abort ends the
+/// others before their turn comes.
+void await_lower_ranks(int rank) {
+  constexpr int kRanksThatWait = 10;
+  std::this_thread::sleep_for(std::min(rank, kRanksThatWait) * std::chrono::milliseconds(300));
+}
 
 /// --help, --version and the like; true when there was such a request.
 bool answer(const CommandLine& command_line, bool speak) {
@@ -42,6 +52,8 @@ bool answer(const CommandLine& command_line, bool speak) {
   }
   if (speak) {
     std::cout << text << std::flush;
+    require(std::cout.good(), "the output cannot be written", errno_text(),
+            "free space where the standard output goes");
   }
   return true;
 }
@@ -63,19 +75,28 @@ void run(const std::vector<std::string>& args, comm::MpiSession& session) {
   comm::require_same(*start, config_hash(command_line.config), "the configuration");
 
   const RunConfig& config = command_line.config;
+  session.set_timeout(config.comm.timeout);
   auto control = session.make_collectives({.name = "control", .timeout_s = config.comm.timeout});
   report::RunLog log(world.rank, report::level_from_name(config.run.log_level));
   jobs::JobContext context{args, command_line, session, *control, log};
   const auto& table = jobs::job_table();
   const auto job = std::find_if(table.begin(), table.end(),
                                 [&](const auto& entry) { return entry.verb == command_line.verb; });
-  job->run(context);
-  FaultPoint(config.fault, world.rank).at("exit");
+  try {
+    job->run(context);
+    FaultPoint(config.fault, world.rank).at("exit");
+    // MPI_Finalize would wait without naming who is missing.
+    comm::all_agree(*control, "");
+  } catch (const std::exception& error) {
+    log.record(report::Level::kError, "run", message_of(error));
+    throw;
+  }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  turn_signal_into_error(SIGXFSZ);
   try {
     comm::MpiSession session(argc, argv);
     const int rank = session.world().rank;
@@ -88,12 +109,11 @@ int main(int argc, char** argv) {
         say_error(who + error.what());
       }
       return static_cast<int>(error.code());
-    } catch (const Error& error) {
-      say_error(who + error.what());
-      comm::MpiSession::abort(static_cast<int>(error.code()));
     } catch (const std::exception& error) {
-      say_error(who + error.what());
-      comm::MpiSession::abort(static_cast<int>(ExitCode::kFailed));
+      await_lower_ranks(rank);
+      say_error(who + message_of(error));
+      const auto* ours = dynamic_cast<const Error*>(&error);
+      comm::MpiSession::abort(static_cast<int>(ours != nullptr ? ours->code() : ExitCode::kFailed));
     }
   } catch (const Error& error) {  // MPI itself could not start
     say_error(error.what());

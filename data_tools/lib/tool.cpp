@@ -2,11 +2,13 @@
 
 #include <sched.h>
 
+#include <csignal>
 #include <iostream>
 #include <sstream>
 
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/cli.hpp"
+#include "lockstep/base/process.hpp"
 
 namespace lockstep::tools {
 
@@ -14,14 +16,18 @@ int run_tool(const std::string& name, const std::function<void()>& body) {
   const auto say = [&](const std::string& message) {
     std::cerr << name << ": error: " << message << '\n';
   };
+  turn_signal_into_error(SIGXFSZ);
   try {
     body();
+    std::cout << std::flush;
+    require(std::cout.good(), "the output cannot be written", errno_text(),
+            "free space where the standard output goes");
     return static_cast<int>(ExitCode::kDone);
   } catch (const Error& error) {
     say(error.what());
     return static_cast<int>(error.code());
   } catch (const std::exception& error) {
-    say(error.what());
+    say(message_of(error));
     return static_cast<int>(ExitCode::kFailed);
   }
 }

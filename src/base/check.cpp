@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 #include <numeric>
 #include <system_error>
 #include <vector>
@@ -29,6 +30,20 @@ void require(bool holds, std::string_view problem, std::string_view why, std::st
   if (!holds) {
     throw Error(problem, why, hint);
   }
+}
+
+std::string message_of(const std::exception& error) {
+  const std::string text = error.what();
+  if (dynamic_cast<const Error*>(&error) != nullptr) return text;
+  const std::string first = text.substr(0, text.find('\n'));
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+      first.find("can't allocate memory") != text.npos ||
+      first.find("out of memory") != text.npos) {
+    return compose("memory ran out", first,
+                   "use a smaller batch, picture or network, more accumulation, or a machine with "
+                   "more memory");
+  }
+  return first;
 }
 
 std::string errno_text() { return std::error_code(errno, std::generic_category()).message(); }

@@ -74,9 +74,7 @@ class Event {
 /// A communicator in NCCL's non-blocking mode, so that each wait can watch a deadline.
 class Communicator {
  public:
-  Communicator(Collectives& control, double timeout_s)
-      : timeout_(
-            std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout_s))) {
+  Communicator(Collectives& control, double timeout_s) : timeout_s_(timeout_s) {
     const World& world = control.world();
     ncclUniqueId id{};
     std::string failure;
@@ -100,20 +98,20 @@ class Communicator {
 
   /// Sees a call through until NCCL has taken it over on this rank.
   void settle(ncclResult_t code, const std::string& what) const {
-    const auto deadline = Clock::now() + timeout_;
+    const auto begin = Clock::now();
     while (code == ncclInProgress) {
       code = asynchronous_state(what);
-      if (code == ncclInProgress) pause(deadline, what);
+      if (code == ncclInProgress) pause(begin, what);
     }
     check(code, what);
   }
 
   /// Polls `event` against the deadline and for errors that NCCL met meanwhile.
   void wait(const Event& event, const std::string& what) const {
-    const auto deadline = Clock::now() + timeout_;
+    const auto begin = Clock::now();
     while (!event.passed()) {
       check(asynchronous_state(what), what);
-      pause(deadline, what);
+      pause(begin, what);
     }
     check(asynchronous_state(what), what);
   }
@@ -139,17 +137,16 @@ class Communicator {
     return text;
   }
 
-  void pause(Clock::time_point deadline, const std::string& what) const {
-    if (Clock::now() > deadline) {
-      const double seconds = std::chrono::duration<double>(timeout_).count();
-      throw Error(what + " did not finish within " + std::to_string(seconds) + " s",
+  void pause(Clock::time_point begin, const std::string& what) const {
+    if (std::chrono::duration<double>(Clock::now() - begin).count() > timeout_s_) {
+      throw Error(what + " did not finish within " + std::to_string(timeout_s_) + " s",
                   "another rank stopped, hangs or is much slower",
                   "look at the messages of the other ranks, or raise comm.timeout");
     }
     sched_yield();
   }
 
-  Clock::duration timeout_;
+  double timeout_s_;
   ncclComm_t comm_ = nullptr;
 };
 

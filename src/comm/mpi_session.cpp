@@ -3,9 +3,13 @@
 #include <mpi.h>
 
 #include <array>
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <mutex>
+#include <thread>
 
 #include "launcher.hpp"
 #include "mpi_check.hpp"
@@ -40,6 +44,43 @@ bool mpi_is_up() {
          MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0;
 }
 
+/// MPI_Finalize waits for all ranks and cannot be asked whether it is done: a thread watches it.
+class FinalizeDeadline {
+ public:
+  FinalizeDeadline(double seconds, int rank) {
+    watcher_ = std::thread([this, seconds, rank] {
+      std::unique_lock lock(mutex_);
+      if (wake_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return done_; })) {
+        return;
+      }
+      std::fprintf(
+          stderr,
+          "lockstep: error: rank %d: MPI_Finalize did not finish within %g s (another rank "
+          "stopped or hangs) - look at the messages of the other ranks, or raise "
+          "comm.timeout\n",
+          rank, seconds);
+      std::fflush(nullptr);
+      std::_Exit(1);
+    });
+  }
+  FinalizeDeadline(const FinalizeDeadline&) = delete;
+  FinalizeDeadline& operator=(const FinalizeDeadline&) = delete;
+  ~FinalizeDeadline() {
+    {
+      const std::lock_guard lock(mutex_);
+      done_ = true;
+    }
+    wake_.notify_all();
+    watcher_.join();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool done_ = false;
+  std::thread watcher_;
+};
+
 }  // namespace
 
 MpiSession::MpiSession(int& argc, char**& argv) {
@@ -69,6 +110,7 @@ MpiSession::~MpiSession() {
   // On the way out of an exception the other ranks may be anywhere: MPI_Finalize would wait for
   // them.
   if (std::uncaught_exceptions() > 0 || !mpi_is_up()) return;
+  const FinalizeDeadline deadline(timeout_s_, world_.rank);
   if (MPI_Finalize() != MPI_SUCCESS) std::fputs("MPI_Finalize failed\n", stderr);
 }
 

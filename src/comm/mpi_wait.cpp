@@ -44,10 +44,11 @@ void wait_all(std::vector<MPI_Request>& requests, const MpiOperation& operation)
   for (int i = 0; i < kSpins; ++i) {
     if (test_all(requests, operation)) return;
   }
-  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                           std::chrono::duration<double>(operation.timeout_s));
+  // As a number of seconds: a deadline in ticks of the clock would overflow for "never".
+  const auto begin = Clock::now();
+  const auto waited = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
   while (!test_all(requests, operation)) {
-    if (Clock::now() > deadline) {
+    if (waited() > operation.timeout_s) {
       throw Error(label(operation) + " did not finish within " + seconds(operation.timeout_s) +
                       " on rank " + std::to_string(operation.rank),
                   "another rank stopped, hangs or is much slower",

@@ -33,6 +33,11 @@ std::string FdSink::take_failure() {
   return std::exchange(failure_, {});
 }
 
+bool FdSink::failed() {
+  const std::lock_guard lock(mutex_);
+  return reported_;
+}
+
 void FdSink::sink_it_(const spdlog::details::log_msg& message) {
   if (message.level < from_ || message.level > to_) return;
   // What others printed to the same stream comes first; what fails here is theirs to notice.

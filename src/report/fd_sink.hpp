@@ -26,6 +26,7 @@ class FdSink final : public spdlog::sinks::base_sink<std::mutex> {
 
   /// What went wrong first, once; empty otherwise.
   [[nodiscard]] std::string take_failure();
+  [[nodiscard]] bool failed();
 
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override;

@@ -99,6 +99,7 @@ std::string make_run_folder(const std::string& root, const std::string& name,
 struct RunFolder::Impl {
   std::string path;
   std::optional<Lease> lease;
+  bool keep = false;
 };
 
 RunFolder::RunFolder(const std::string& root, const std::string& name,
@@ -113,7 +114,20 @@ RunFolder::RunFolder(const std::string& root, const std::string& name,
   }
 }
 
-RunFolder::~RunFolder() = default;
+RunFolder::~RunFolder() {
+  impl_->lease.reset();
+  if (impl_->keep) return;
+  // Not remove_all: what is not a file of the start or an empty folder is not ours to remove.
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(impl_->path, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code ignored;
+    std::filesystem::remove(entry->path(), ignored);
+  }
+  ::rmdir(impl_->path.c_str());
+}
+
+void RunFolder::keep() noexcept { impl_->keep = true; }
 
 const std::string& RunFolder::path() const noexcept { return impl_->path; }
 

@@ -9,6 +9,7 @@
 
 #include "fd_sink.hpp"
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/process.hpp"
 
 namespace lockstep::report {
 
@@ -26,16 +27,6 @@ spdlog::level::level_enum spdlog_level(Level level) noexcept {
       break;
   }
   return spdlog::level::err;
-}
-
-/// A reader that leaves (`lockstep train | head`) shall not kill the run: writing then fails with
-/// EPIPE instead, which the sinks handle. A handler that somebody else set stays.
-void ignore_closed_pipes() noexcept {
-  struct sigaction action {};
-  if (::sigaction(SIGPIPE, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) {
-    action.sa_handler = SIG_IGN;
-    ::sigaction(SIGPIPE, &action, nullptr);
-  }
 }
 
 }  // namespace
@@ -57,11 +48,15 @@ struct RunLog::Impl {
   }
 
   void put(Level level, std::string_view module, std::string_view message) {
-    std::string line(module);
-    line += "  ";
-    if (rank != 0) line += "[rank " + std::to_string(rank) + "] ";
-    line += message;
-    logger->log(spdlog_level(level), spdlog::string_view_t(line));
+    logger->log(spdlog_level(level), spdlog::string_view_t(line(module, message)));
+  }
+
+  [[nodiscard]] std::string line(std::string_view module, std::string_view message) const {
+    std::string text(module);
+    text += "  ";
+    if (rank != 0) text += "[rank " + std::to_string(rank) + "] ";
+    text += message;
+    return text;
   }
 
   /// Says once per destination, on the others, that it cannot be written.
@@ -75,24 +70,46 @@ struct RunLog::Impl {
   int rank;
   Level least;
   std::vector<std::shared_ptr<FdSink>> sinks;
+  std::shared_ptr<FdSink> file;
   std::unique_ptr<spdlog::logger> logger;
 };
 
 RunLog::RunLog(int rank, Level level) : impl_(std::make_unique<Impl>(rank, level)) {
-  ignore_closed_pipes();
+  // A reader that leaves (`lockstep train | head`) shall not kill the run.
+  turn_signal_into_error(SIGPIPE);
 }
 
 RunLog::~RunLog() = default;
 
 void RunLog::add_file(const std::string& file) {
   if (impl_->rank != 0) return;
-  impl_->add(std::make_shared<FdSink>(file));
+  impl_->file = std::make_shared<FdSink>(file);
+  impl_->add(impl_->file);
 }
 
 void RunLog::write(Level level, std::string_view module, std::string_view message) {
   if (level < impl_->least) return;
   impl_->put(level, module, message);
   impl_->report_failures();
+}
+
+void RunLog::result(std::string_view module, std::string_view message) {
+  if (impl_->rank != 0) return;
+  impl_->put(Level::kInfo, module, message);
+  impl_->report_failures();
+}
+
+bool RunLog::console_failed() const {
+  return std::any_of(impl_->sinks.begin(), impl_->sinks.end(),
+                     [&](const auto& sink) { return sink != impl_->file && sink->failed(); });
+}
+
+void RunLog::record(Level level, std::string_view module, std::string_view message) {
+  if (!impl_->file) return;
+  spdlog::logger to_file("", impl_->file);
+  to_file.set_level(spdlog::level::trace);
+  to_file.log(spdlog_level(level), spdlog::string_view_t(impl_->line(module, message)));
+  to_file.flush();
 }
 
 void RunLog::flush() { impl_->logger->flush(); }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "lockstep/base/check.hpp"
 #include "lockstep/train/checkpoint.hpp"
@@ -37,7 +38,12 @@ std::string pointed_name(const std::string& pointer) {
     return {};
   }
   const auto json = nlohmann::json::parse(read_file(pointer), nullptr, false);
-  return json.is_object() ? json.value("checkpoint", std::string()) : std::string();
+  const auto named = json.is_object() ? json.find("checkpoint") : json.end();
+  return named != json.end() && named->is_string() ? named->get<std::string>() : std::string();
+}
+
+bool is_unreadable(const std::string& pointer) {
+  return fs::exists(pointer) && pointed_name(pointer).empty();
 }
 
 /// A checkpoint folder, by its name.
@@ -119,6 +125,32 @@ CheckpointStore::CheckpointStore(std::string folder, std::int64_t keep_last,
   fs::create_directories(folder_, error);
   require(!error, "cannot make folder '" + folder_ + "'", error.message(),
           "give write permission or choose another run.root");
+  sweep();
+  best_ = pointed_name(path_of("best"));
+}
+
+std::vector<std::string> CheckpointStore::take_warnings() { return std::exchange(warnings_, {}); }
+
+void CheckpointStore::remove(const std::string& name) {
+  std::error_code error;
+  fs::remove_all(path_of(name), error);
+  if (error) {
+    warnings_.push_back("cannot remove '" + path_of(name) + "' (" + error.message() +
+                        ") - remove it by hand when space runs short");
+  }
+}
+
+void CheckpointStore::sweep() {
+  std::vector<std::string> leftovers;
+  for (const auto& entry : fs::directory_iterator(folder_)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(kTemporaryPrefix) || name == "best.tmp" || name == "latest.tmp") {
+      leftovers.push_back(name);
+    }
+  }
+  for (const std::string& name : leftovers) {
+    remove(name);
+  }
 }
 
 std::string CheckpointStore::save(const model::Network& network, const optim::Optimizer& optimizer,
@@ -144,6 +176,7 @@ std::string CheckpointStore::save(const model::Network& network, const optim::Op
   const std::string pointer = pointer_text(folder_, name);
   if (is_best) {
     replace_durable(path_of("best"), pointer);
+    best_ = name;
   }
   replace_durable(path_of("latest"), pointer);
   sync_folder(folder_);
@@ -151,7 +184,13 @@ std::string CheckpointStore::save(const model::Network& network, const optim::Op
   return name;
 }
 
-void CheckpointStore::prune() const {
+void CheckpointStore::prune() {
+  // Which one is the best is then unknown.
+  if (best_.empty() && is_unreadable(path_of("best"))) {
+    warnings_.push_back("nothing was removed in '" + folder_ +
+                        "' (the pointer 'best' there cannot be read) - restore or remove it");
+    return;
+  }
   std::vector<Saved> saved;
   for (const auto& entry : fs::directory_iterator(folder_)) {
     if (entry.is_directory()) {
@@ -163,17 +202,16 @@ void CheckpointStore::prune() const {
   std::sort(saved.begin(), saved.end(), [](const Saved& a, const Saved& b) {
     return std::pair(a.update, a.attempt) > std::pair(b.update, b.attempt);
   });
-  const std::string best = pointed_name(path_of("best"));
   const std::string latest = pointed_name(path_of("latest"));
   for (std::size_t index = 0; index < saved.size(); ++index) {
     const Saved& old = saved[index];
-    const bool keep = static_cast<std::int64_t>(index) < keep_last_ || old.name == best ||
+    const bool keep = static_cast<std::int64_t>(index) < keep_last_ || old.name == best_ ||
                       old.name == latest || (keep_every_ > 0 && old.epoch % keep_every_ == 0);
     if (!keep) {
       // The manifest goes first: a removal that stops half-way leaves nothing that looks whole.
       std::error_code ignored;
       fs::remove(path_of(old.name) + "/" + kManifestFile, ignored);
-      fs::remove_all(path_of(old.name), ignored);
+      remove(old.name);
     }
   }
 }

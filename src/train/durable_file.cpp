@@ -5,8 +5,9 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <iterator>
 
 #include "lockstep/base/check.hpp"
 
@@ -15,7 +16,7 @@ namespace {
 
 [[noreturn]] void cannot_write(const std::string& path) {
   throw Error("cannot write '" + path + "'", errno_text(),
-              "free space or give the folder write permission; earlier checkpoints are untouched");
+              "free space or give the folder write permission; what was saved before is untouched");
 }
 
 }  // namespace
@@ -90,12 +91,20 @@ void sync_folder(const std::string& folder) {
 }
 
 std::string read_file(const std::string& path) {
+  // A FIFO in place of a file would be waited for for ever.
+  std::error_code error;
+  const bool regular = std::filesystem::is_regular_file(path, error);
+  if (!regular) {
+    throw Error("cannot read '" + path + "'", error ? error.message() : "it is not a regular file",
+                "check the path and its permissions");
+  }
+  errno = 0;
   std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (!in || !(text << in.rdbuf())) {
+  std::string text((std::istreambuf_iterator<char>(in)), {});
+  if (!in.is_open() || in.bad()) {
     throw Error("cannot read '" + path + "'", errno_text(), "check the path and its permissions");
   }
-  return text.str();
+  return text;
 }
 
 }  // namespace lockstep::train

@@ -11,21 +11,16 @@
 #include "lockstep/data/batch_tensor.hpp"
 
 namespace lockstep::train {
-namespace {
-
-void require_finite(double value, const char* what, std::int64_t update) {
+void require_finite(double value, const std::string& what) {
   if (!std::isfinite(value)) {
-    // Reduced or broadcast before, so every rank comes here with the same value.
     throw comm::AgreedError(
-        std::string(what) + " of update " + std::to_string(update + 1) +
+        what +
             " is not finite (training has diverged) - lower optim.lr, add a warm-up "
-            "(schedule.warmup_epochs) or clip gradients (train.clip_norm); the checkpoints saved "
-            "before are intact",
+            "(schedule.warmup_epochs) or clip gradients (train.clip_norm); the checkpoints "
+            "saved before are intact",
         ExitCode::kFailed, 0);
   }
 }
-
-}  // namespace
 
 Trainer::Trainer(model::Network& network, optim::Optimizer& optimizer,
                  comm::GradientReducer& reducer, comm::Collectives& control, c10::Device device,
@@ -87,8 +82,9 @@ StepResult Trainer::compute_gradients(data::Loader& loader, std::int64_t update,
           std::to_string(result.samples) + " arrived of " + std::to_string(update_samples),
           "report this as a defect");
   result.grad_norm = control_.broadcast(reducer_.norm());
-  require_finite(result.loss_sum, "the loss", update);
-  require_finite(result.grad_norm, "the gradient norm", update);
+  const std::string of_update = " of update " + std::to_string(update + 1);
+  require_finite(result.loss_sum, "the loss" + of_update);
+  require_finite(result.grad_norm, "the gradient norm" + of_update);
   return result;
 }
 

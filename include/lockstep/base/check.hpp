@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -39,6 +40,10 @@ class UsageError : public Error {
 
 /// Throws Error unless `holds`.
 void require(bool holds, std::string_view problem, std::string_view why, std::string_view hint);
+
+/// The message of any exception in the form of Error's: a lack of memory gets a reason and an
+/// advice, a backtrace that LibTorch appends is left out.
+[[nodiscard]] std::string message_of(const std::exception& error);
 
 /// The text of the current errno, for the "why" of a failed system call.
 [[nodiscard]] std::string errno_text();

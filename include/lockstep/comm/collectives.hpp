@@ -80,8 +80,9 @@ class AgreedError : public Error {
 /// lowest failing rank and its exit code.
 void all_agree(Collectives& control, const std::string& failure, ExitCode code = ExitCode::kFailed);
 
-/// Runs `phase` on this rank and agrees on the outcome (see all_agree). An AgreedError from inside
-/// passes unchanged: all ranks have it already.
+/// Runs `phase` on this rank and agrees on the outcome (see all_agree). The phase holds no
+/// collective: a rank that fails before it would leave the others waiting in it. An AgreedError
+/// from inside passes unchanged: all ranks have it already.
 template <typename Phase>
 void agreed_phase(Collectives& control, Phase&& phase) {
   constexpr std::string_view kNameless = "a failure without a message";
@@ -96,7 +97,7 @@ void agreed_phase(Collectives& control, Phase&& phase) {
     code = error.code();
     if (failure.empty()) failure = kNameless;
   } catch (const std::exception& error) {
-    failure = error.what();
+    failure = message_of(error);
     if (failure.empty()) failure = kNameless;
   }
   all_agree(control, failure, code);

@@ -33,11 +33,16 @@ class MpiSession {
   /// SyncBatchNorm and control each take their own. Must be destroyed before the session.
   [[nodiscard]] std::unique_ptr<Collectives> make_collectives(const MpiOptions& options = {});
 
+  /// The longest that the destructor waits for the other ranks in MPI_Finalize; then it says so and
+  /// ends the process with exit code 1. Default: as MpiOptions.
+  void set_timeout(double seconds) noexcept { timeout_s_ = seconds; }
+
   /// MPI_Abort on the world. Does not return.
   [[noreturn]] static void abort(int exit_code);
 
  private:
   World world_;
+  double timeout_s_ = MpiOptions{}.timeout_s;
 };
 
 /// What the launcher's variables say about the number of tasks, pure, for tests: throws UsageError

@@ -16,10 +16,14 @@ class RunFolder {
   /// `heartbeat`: time between two renewals of the lease.
   RunFolder(const std::string& root, const std::string& name, const std::string& default_suffix,
             std::chrono::milliseconds heartbeat = std::chrono::seconds(5));
+  /// Before keep(), removes the folder with the files in it: a run that could not start does not
+  /// use up its name.
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
   [[nodiscard]] const std::string& path() const noexcept;
+  /// From here on the folder stays.
+  void keep() noexcept;
 
  private:
   struct Impl;

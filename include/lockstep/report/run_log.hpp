@@ -34,6 +34,12 @@ class RunLog {
   void error(std::string_view module, std::string_view message) {
     write(Level::kError, module, message);
   }
+  /// What the program was asked for: written by rank 0 whatever the level.
+  void result(std::string_view module, std::string_view message);
+  /// Whether a line for the console was lost.
+  [[nodiscard]] bool console_failed() const;
+  /// Writes to the file alone, whatever the level: what has been put on the console elsewhere.
+  void record(Level level, std::string_view module, std::string_view message);
   void flush();
 
  private:

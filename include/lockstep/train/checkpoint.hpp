@@ -38,8 +38,8 @@ struct TrainingState {
 /// written last. `best` and `latest` are pointer files replaced by rename.
 class CheckpointStore {
  public:
-  /// Creates the folder. keep_last newest, the best, and every multiple of keep_every epochs (0: no
-  /// such) are kept.
+  /// Creates the folder, and removes what an interrupted save left in it. keep_last newest, the
+  /// best, and every multiple of keep_every epochs (0: no such) are kept.
   CheckpointStore(std::string folder, std::int64_t keep_last, std::int64_t keep_every);
 
   /// Saves and moves `latest` (and `best` when `is_best`); then removes what is not kept. A failure
@@ -47,12 +47,19 @@ class CheckpointStore {
   std::string save(const model::Network& network, const optim::Optimizer& optimizer,
                    const TrainingState& state, const std::string& config_text, bool is_best);
 
+  /// What went wrong beside saving (an old checkpoint that cannot be removed); each is told once.
+  [[nodiscard]] std::vector<std::string> take_warnings();
+
   [[nodiscard]] std::string path_of(const std::string& name) const { return folder_ + "/" + name; }
 
  private:
-  void prune() const;
+  void sweep();
+  void prune();
+  void remove(const std::string& name);
 
   std::string folder_;
+  std::string best_;  ///< name of the best checkpoint, if any
+  std::vector<std::string> warnings_;
   std::int64_t keep_last_;
   std::int64_t keep_every_;
 };

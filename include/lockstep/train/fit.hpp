@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "lockstep/base/config.hpp"
 #include "lockstep/base/fault.hpp"
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/gradient_reducer.hpp"
@@ -23,10 +22,17 @@
 
 namespace lockstep::train {
 
+struct FitOptions {
+  std::int64_t epochs = 0;
+  bool best_by_loss = false;        ///< by validation loss instead of top-1
+  std::int64_t early_stopping = 0;  ///< epochs without a better model; 0: off
+  std::string config_text;          ///< goes into each checkpoint
+};
+
 /// The parts of a run, joined by jobs/train.cpp. Pointers that may be null are null on all ranks
 /// (val) or on all but rank 0 (metrics, checkpoints).
 struct FitParts {
-  const RunConfig& config;
+  const FitOptions& options;
   comm::Collectives& control;
   report::RunLog& log;
   const FaultPoint& fault;
@@ -51,7 +57,8 @@ struct FitResult {
   std::string best_checkpoint;  ///< name of the folder, on all ranks; empty: none saved
 };
 
-/// Trains: epochs of updates, each epoch followed by validation, a metrics row and a checkpoint.
+/// Trains: epochs of updates, each epoch followed by validation, a metrics row and a checkpoint. A
+/// model that is not finite any more is not saved: AgreedError, and the checkpoints before stay.
 [[nodiscard]] FitResult fit(FitParts& parts);
 
 }  // namespace lockstep::train

@@ -4,6 +4,7 @@
 #include <c10/core/ScalarType.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "lockstep/comm/collectives.hpp"
@@ -28,6 +29,10 @@ struct StepResult {
   double grad_norm = 0;              ///< before clipping
   std::vector<data::Batch> batches;  ///< this rank's micro-batches, pictures released
 };
+
+/// Throws AgreedError "<what> is not finite (training has diverged) - ..." unless `value` is
+/// finite. Every rank calls it with the same value.
+void require_finite(double value, const std::string& what);
 
 /// The update: gradients of all its micro-batches, summed over ranks, then the optimizer.
 class Trainer {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <new>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -25,6 +27,26 @@ TEST(Error, UsageErrorHasExitCodeTwo) {
 TEST(Require, ThrowsOnlyWhenItDoesNotHold) {
   EXPECT_NO_THROW(require(true, "a", "b", "c"));
   EXPECT_THROW(require(false, "a", "b", "c"), Error);
+}
+
+TEST(MessageOf, KeepsOurOwnWhole) {
+  EXPECT_EQ(message_of(Error("a", "b", "c\nd")), "a (b) - c\nd");
+}
+
+TEST(MessageOf, LeavesOutABacktrace) {
+  EXPECT_EQ(message_of(std::runtime_error("shapes differ\nException raised from f at x.cpp:1")),
+            "shapes differ");
+}
+
+TEST(MessageOf, ALackOfMemoryGetsReasonAndAdvice) {
+  const std::string torch = message_of(
+      std::runtime_error("[enforce fail at alloc_cpu.cpp:127] . DefaultCPUAllocator: "
+                         "can't allocate memory: you tried to allocate 9 bytes.\nframe"));
+  EXPECT_EQ(torch.find("memory ran out ([enforce fail"), 0U) << torch;
+  EXPECT_EQ(torch.find("frame"), torch.npos);
+  EXPECT_NE(torch.find(") - use a smaller batch"), torch.npos) << torch;
+  EXPECT_EQ(message_of(std::bad_alloc()).find("memory ran out (std::bad_alloc) - "), 0U);
+  EXPECT_EQ(message_of(std::runtime_error("CUDA out of memory. Tried")).find("memory ran out"), 0U);
 }
 
 TEST(ErrnoText, NamesTheError) {

@@ -61,7 +61,8 @@ TEST(RunFolder, MakesTheFolderBelowANewRootWithALeaseWhileItLives) {
   const std::string root = temp / "deep/runs";
   ::setenv("SLURM_JOB_ID", "4711", 1);
   {
-    const RunFolder folder(root, "my_run-1", "unused");
+    RunFolder folder(root, "my_run-1", "unused");
+    folder.keep();
     EXPECT_EQ(folder.path(), root + "/my_run-1");
     EXPECT_TRUE(fs::is_directory(folder.path()));
     const auto lease = lease_of(folder.path());
@@ -75,12 +76,30 @@ TEST(RunFolder, MakesTheFolderBelowANewRootWithALeaseWhileItLives) {
   EXPECT_TRUE(fs::is_empty(root + "/my_run-1"));
 }
 
+TEST(RunFolder, AStartThatFailsLeavesTheNameFreeAndForeignFilesAlone) {
+  const TempFolder root;
+  {
+    const RunFolder folder(root.path(), "run", "");
+    fs::create_directory(folder.path() + "/checkpoints");
+    std::ofstream(folder.path() + "/config.cfg") << "[run]";
+  }
+  EXPECT_FALSE(fs::exists(root / "run"));
+  {
+    const RunFolder folder(root.path(), "run", "");
+    fs::create_directory(folder.path() + "/notes");
+    std::ofstream(folder.path() + "/notes/mine.txt") << "kept";
+  }
+  EXPECT_TRUE(fs::exists(root / "run/notes/mine.txt"));
+  EXPECT_FALSE(fs::exists(root / "run/lease.json"));
+}
+
 TEST(RunFolder, DefaultNamesAreTimeAndSuffixAndUnique) {
   const TempFolder root;
   const std::string pattern = "[0-9]{8}-[0-9]{6}_cifar_cnn_lr0[.]1_b128(_[0-9]+)?";
   std::set<std::string> paths;
   for (int i = 0; i < 5; ++i) {
-    const RunFolder folder(root.path(), "", "cifar_cnn_lr0.1_b128");
+    RunFolder folder(root.path(), "", "cifar_cnn_lr0.1_b128");
+    folder.keep();
     paths.insert(folder.path());
     EXPECT_FALSE(match(fs::path(folder.path()).filename().string(), pattern).empty())
         << folder.path();

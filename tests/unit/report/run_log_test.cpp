@@ -99,6 +99,30 @@ TEST(RunLog, OtherRanksOnlyWarnWithTheirRankAndWriteNoFile) {
   EXPECT_FALSE(std::filesystem::exists(file));
 }
 
+TEST(RunLog, AResultIsWrittenWhateverTheLevelByRankZeroAlone) {
+  const Output output = captured([] {
+    RunLog log(0, Level::kError);
+    log.info("train", "hidden");
+    log.result("evaluate", "top-1 85 %");
+    RunLog(1, Level::kDebug).result("evaluate", "of another rank");
+    EXPECT_FALSE(log.console_failed());
+  });
+  EXPECT_EQ(without_times(output.out), std::vector<std::string>{"info  evaluate  top-1 85 %"});
+}
+
+TEST(RunLog, ARecordGoesToTheFileAlone) {
+  const TempFolder folder;
+  const std::string file = folder / "train.log";
+  const Output output = captured([&] {
+    RunLog log(0, Level::kInfo);
+    log.record(Level::kError, "run", "there is no file yet");
+    log.add_file(file);
+    log.record(Level::kError, "run", "it failed");
+  });
+  EXPECT_EQ(output.out + output.err, "");
+  EXPECT_EQ(without_times(read_file(file)), std::vector<std::string>{"error  run  it failed"});
+}
+
 TEST(RunLog, AddsToAnExistingFileAndNamesOneThatCannotBeOpened) {
   const TempFolder folder;
   const std::string file = folder / "train.log";
