@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/system.hpp"
 
 namespace lockstep::tools {
 namespace {
@@ -31,13 +31,9 @@ std::vector<std::uint8_t> read_bytes(const std::string& path) {
   if (::fstat(descriptor, &status) != 0) unreadable(path, errno_text());
   if (status.st_size > kLargestFile) unreadable(path, "it is larger than 1 GiB");
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(status.st_size));
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t n = ::read(descriptor, bytes.data() + done, bytes.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) unreadable(path, n == 0 ? "it became shorter while it was read" : errno_text());
-    done += static_cast<std::size_t>(n);
-  }
+  const std::int64_t n = read_at(descriptor, bytes.data(), bytes.size(), 0);
+  if (n < 0) unreadable(path, errno_text());
+  if (n < status.st_size) unreadable(path, "it became shorter while it was read");
   return bytes;
 }
 

@@ -13,6 +13,7 @@
 #include "hdf5_file.hpp"
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/partition.hpp"
+#include "lockstep/base/system.hpp"
 #include "lockstep/data/set_digest.hpp"
 
 namespace lockstep::data {
@@ -32,22 +33,13 @@ class RawFile {
   RawFile& operator=(const RawFile&) = delete;
 
   void write(std::span<const std::uint8_t> bytes, std::int64_t offset) const {
-    while (!bytes.empty()) {
-      const ssize_t n = ::pwrite(descriptor_, bytes.data(), bytes.size(), offset);
-      if (n < 0 && errno == EINTR) continue;
-      require(n > 0, "cannot write '" + path_ + "'", errno_text(), kDiskHint);
-      bytes = bytes.subspan(static_cast<std::size_t>(n));
-      offset += n;
-    }
+    const bool written = write_at(descriptor_, bytes.data(), bytes.size(), offset);
+    require(written, "cannot write '" + path_ + "'", errno_text(), kDiskHint);
   }
   void read(std::span<std::uint8_t> bytes, std::int64_t offset) const {
-    while (!bytes.empty()) {
-      const ssize_t n = ::pread(descriptor_, bytes.data(), bytes.size(), offset);
-      if (n < 0 && errno == EINTR) continue;
-      require(n > 0, "cannot read back '" + path_ + "'", errno_text(), kDiskHint);
-      bytes = bytes.subspan(static_cast<std::size_t>(n));
-      offset += n;
-    }
+    const std::int64_t n = read_at(descriptor_, bytes.data(), bytes.size(), offset);
+    require(n == static_cast<std::int64_t>(bytes.size()), "cannot read back '" + path_ + "'",
+            n < 0 ? errno_text() : "the file ends early", kDiskHint);
   }
   /// Takes the blocks of the file now: a disk that is too small is known before any work is done.
   void reserve(std::int64_t bytes) const {
@@ -57,20 +49,14 @@ class RawFile {
     require(error == 0, "cannot write '" + path_ + "'", errno_text(), kDiskHint);
   }
   void sync() const {
-    require(::fsync(descriptor_) == 0, "cannot write '" + path_ + "'", errno_text(), kDiskHint);
+    const bool synced = ::fsync(descriptor_) == 0;
+    require(synced, "cannot write '" + path_ + "'", errno_text(), kDiskHint);
   }
 
  private:
   std::string path_;
   int descriptor_;
 };
-
-void sync_folder(const std::string& folder) {
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  require(descriptor >= 0, "cannot open folder '" + folder + "'", errno_text(), kDiskHint);
-  ::fsync(descriptor);  // not every file system has it for folders; the files are synced
-  ::close(descriptor);
-}
 
 }  // namespace
 
@@ -171,8 +157,8 @@ struct SetWriter::Impl {
         to.write(picture, place + i * picture_bytes);
       }
     }
-    require(std::rename(smaller.c_str(), path.c_str()) == 0, "cannot write '" + path + "'",
-            errno_text(), kDiskHint);
+    const bool renamed = std::rename(smaller.c_str(), path.c_str()) == 0;
+    require(renamed, "cannot write '" + path + "'", errno_text(), kDiskHint);
   }
 
   [[nodiscard]] std::string set_id() const {
@@ -270,7 +256,7 @@ SetInfo SetWriter::finish() {
   const RawFile set_file(w.folder + "/" + kSetFile);
   set_file.write({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}, 0);
   set_file.sync();
-  sync_folder(w.folder);
+  sync_folder(w.folder, kDiskHint);
   return info;
 }
 

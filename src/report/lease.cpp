@@ -15,17 +15,13 @@
 #include <sstream>
 
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/system.hpp"
 
 namespace lockstep::report {
 
 namespace {
 
 constexpr const char* kLeaseFile = "/lease.json";
-
-std::string host_name() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown";
-}
 
 /// Process numbers mean the same only within one PID namespace (containers share host names).
 std::string pid_namespace() {

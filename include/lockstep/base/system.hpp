@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+/// The few things that several layers ask of the operating system, each with one way to fail.
+namespace lockstep {
+
+/// Reads at `offset` until `bytes` are there or the file ends. The number of bytes read, or -1 with
+/// errno set.
+[[nodiscard]] std::int64_t read_at(int descriptor, void* out, std::size_t bytes,
+                                   std::int64_t offset) noexcept;
+
+/// Writes all of the bytes at `offset`; false with errno set when that cannot be done.
+[[nodiscard]] bool write_at(int descriptor, const void* data, std::size_t bytes,
+                            std::int64_t offset) noexcept;
+
+/// Makes the entries of a folder durable (fsync of the folder). Throws Error ending in `hint`; a
+/// file system that has no fsync for folders is no failure.
+void sync_folder(const std::string& folder, std::string_view hint);
+
+/// Name of this machine; "unknown" when it has none.
+[[nodiscard]] std::string host_name();
+
+}  // namespace lockstep

@@ -1,0 +1,56 @@
+#include "lockstep/base/system.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "lockstep/base/check.hpp"
+
+namespace lockstep {
+
+std::int64_t read_at(int descriptor, void* out, std::size_t bytes, std::int64_t offset) noexcept {
+  std::size_t done = 0;
+  while (done < bytes) {
+    const ssize_t n = ::pread(descriptor, static_cast<char*>(out) + done, bytes - done,
+                              offset + static_cast<std::int64_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return -1;
+    if (n == 0) break;
+    done += static_cast<std::size_t>(n);
+  }
+  return static_cast<std::int64_t>(done);
+}
+
+bool write_at(int descriptor, const void* data, std::size_t bytes, std::int64_t offset) noexcept {
+  const char* from = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t n = ::pwrite(descriptor, from, bytes, offset);
+    if (n < 0 && errno == EINTR) continue;
+    if (n == 0) errno = ENOSPC;
+    if (n <= 0) return false;
+    from += n;
+    bytes -= static_cast<std::size_t>(n);
+    offset += n;
+  }
+  return true;
+}
+
+void sync_folder(const std::string& folder, std::string_view hint) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  require(descriptor >= 0, "cannot open folder '" + folder + "'", errno_text(), hint);
+  int reason = ::fsync(descriptor) == 0 ? 0 : errno;
+  ::close(descriptor);
+  // Some network file systems have no fsync for folders; the files themselves are synced.
+  if (reason == EINVAL || reason == ENOSYS || reason == EOPNOTSUPP) reason = 0;
+  errno = reason;
+  require(reason == 0, "cannot sync folder '" + folder + "'", errno_text(), hint);
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+}  // namespace lockstep
