@@ -12,6 +12,8 @@
 
 #include "hdf5_file.hpp"
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/system.hpp"
+#include "open_files.hpp"
 
 namespace lockstep::data {
 namespace {
@@ -22,15 +24,14 @@ constexpr const char* kHint = "pack the set again, or copy it again from where i
   throw Error("shard '" + path + "' cannot be used", why, kHint);
 }
 
-/// A file open for reading alone.
+/// A file open for reading alone; without a descriptor, and errno set, when it cannot be opened.
 class ReadFile {
  public:
   explicit ReadFile(const std::string& path)
-      : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (descriptor_ < 0) damaged(path, errno_text());
-  }
-  ~ReadFile() {
-    if (descriptor_ >= 0) ::close(descriptor_);
+      : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  ~ReadFile() { close(); }
+  void close() {
+    if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
   }
   ReadFile(ReadFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
   ReadFile& operator=(ReadFile&&) = delete;
@@ -131,7 +132,12 @@ struct ShardSet::Impl {
 void ShardSet::Impl::open_shard(std::int64_t index) {
   const ShardInfo& expected = info.shards[static_cast<std::size_t>(index)];
   const std::string path = folder + "/" + expected.file;
-  Shard shard{path, static_cast<std::int64_t>(labels.size()), ReadFile(path), -1, std::nullopt};
+  ReadFile opened(path);
+  if (opened.descriptor() < 0) {
+    if (errno == EMFILE) too_many_shards(folder, static_cast<std::int64_t>(info.shards.size()));
+    damaged(path, errno_text());
+  }
+  Shard shard{path, static_cast<std::int64_t>(labels.size()), std::move(opened), -1, std::nullopt};
   const auto file = Hdf5File::open_read(path);
   check_identity(file, path, info, index);
   const DatasetInfo images = file.info(kImages);
@@ -145,6 +151,7 @@ void ShardSet::Impl::open_shard(std::int64_t index) {
     shard.offset = images.offset;
   } else {
     shard.rows = file.open_rows(kImages);
+    shard.file.close();  // HDF5 keeps it open itself
     ++slow;
   }
   const std::vector<std::int32_t> own = read_labels(file, path, info, expected.samples);
@@ -157,6 +164,7 @@ void ShardSet::Impl::open_shard(std::int64_t index) {
 ShardSet::ShardSet(const std::string& folder) : impl_(std::make_unique<Impl>()) {
   impl_->folder = folder;
   impl_->info = read_set_info(folder);
+  allow_open_shards(folder, static_cast<std::int64_t>(impl_->info.shards.size()));
   impl_->labels.reserve(static_cast<std::size_t>(impl_->info.samples));
   for (std::size_t i = 0; i < impl_->info.shards.size(); ++i) {
     impl_->open_shard(static_cast<std::int64_t>(i));
@@ -187,18 +195,12 @@ void ShardSet::read(std::int64_t id, std::uint8_t* out) const {
     shard.rows->read(row, out);
     return;
   }
-  auto left = static_cast<std::size_t>(sample_bytes());
-  std::int64_t offset = shard.offset + row * sample_bytes();
-  while (left > 0) {
-    const ssize_t n = ::pread(shard.file.descriptor(), out, left, offset);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) {
-      damaged(shard.path, "reading sample " + std::to_string(row) +
-                              (n == 0 ? ": the file ends early" : ": " + errno_text()));
-    }
-    out += n;
-    left -= static_cast<std::size_t>(n);
-    offset += n;
+  const std::int64_t n =
+      read_at(shard.file.descriptor(), out, static_cast<std::size_t>(sample_bytes()),
+              shard.offset + row * sample_bytes());
+  if (n < sample_bytes()) {
+    damaged(shard.path, "reading sample " + std::to_string(row) +
+                            (n < 0 ? ": " + errno_text() : ": the file ends early"));
   }
 }
 
