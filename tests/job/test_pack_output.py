@@ -71,6 +71,37 @@ def test_what_is_no_set_is_never_overwritten(source, tmp_path):
     assert (tmp_path / "file").read_text() == "mine"
 
 
+def meanwhile(tmp_path, act):
+    """For `during`: once packing has begun, does something."""
+    def during(_process):
+        wait_for(lambda: leftovers(tmp_path))
+        act()
+    return during
+
+
+@pytest.mark.parametrize("options", [(), ("--overwrite",)])
+def test_a_folder_that_appears_while_packing_stays(slow_source, tmp_path, options):
+    def appear():
+        (tmp_path / "set").mkdir()
+        (tmp_path / "set" / "results.csv").write_text("mine")
+
+    result = sets.pack(slow_source, tmp_path / "set", *options, during=meanwhile(tmp_path, appear))
+    sets.said(result, 1, tmp_path / "set", "it exists by now")
+    assert sets.file_bytes(tmp_path / "set") == {"results.csv": b"mine"}
+    assert leftovers(tmp_path) == []
+
+
+def test_what_comes_into_the_old_set_while_packing_stays(slow_source, source, tmp_path):
+    sets.pack(source, tmp_path / "set").ok()
+    before = sets.file_bytes(tmp_path / "set")
+    result = sets.pack(
+        slow_source, tmp_path / "set", "--overwrite",
+        during=meanwhile(tmp_path, lambda: (tmp_path / "set/results.csv").write_text("mine")))
+    sets.said(result, 2, tmp_path / "set", "something else than sets of shards")
+    assert sets.file_bytes(tmp_path / "set") == {**before, "results.csv": b"mine"}
+    assert leftovers(tmp_path) == []
+
+
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_leaves_nothing_behind(slow_source, tmp_path, sign):
     def during(process):
