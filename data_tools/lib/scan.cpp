@@ -1,13 +1,20 @@
 #include "lib/scan.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <set>
+#include <span>
 
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/system.hpp"
+#include "lockstep/data/image_decode.hpp"
 
 namespace lockstep::tools {
 namespace fs = std::filesystem;
@@ -23,6 +30,18 @@ bool has_picture_suffix(const std::string& name) {
   std::transform(suffix.begin(), suffix.end(), suffix.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return std::find(kSuffixes.begin(), kSuffixes.end(), suffix) != kSuffixes.end();
+}
+
+/// The format of a file by its first bytes; nothing when they cannot be read.
+std::optional<data::ImageFormat> sniff(const fs::path& path) {
+  // Whatever it may have become meanwhile, a pipe say, opening it must not wait.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return std::nullopt;
+  std::array<std::uint8_t, 16> bytes{};
+  const std::int64_t n = read_at(descriptor, bytes.data(), bytes.size(), 0);
+  ::close(descriptor);
+  if (n < 0) return std::nullopt;
+  return data::detect_format(std::span(bytes).first(static_cast<std::size_t>(n)));
 }
 
 /// The name with every byte that is no printable ASCII as \xNN.
@@ -89,12 +108,19 @@ class Walker {
       ++result_.ignored["hidden"];
     } else if (!file) {
       ++result_.ignored["not a file"];
-    } else if (!has_picture_suffix(relative)) {
-      ++result_.ignored["not a picture's suffix"];
-    } else {
+    } else if (has_picture_suffix(relative) || is_picture(entry.path())) {
       check_name(relative);
       result_.files.push_back({label, relative});
     }
+  }
+
+  /// Whether a file without a picture's suffix is a picture all the same; counts it if not.
+  bool is_picture(const fs::path& path) {
+    const auto format = sniff(path);
+    if (format == data::ImageFormat::kJpeg || format == data::ImageFormat::kPng) return true;
+    ++result_.ignored[format ? "no picture's suffix, and neither JPEG nor PNG inside"
+                             : "no picture's suffix, and not readable"];
+    return false;
   }
 
   fs::path root_;

@@ -28,10 +28,11 @@ struct ScanOptions {
 };
 
 /// Reads a folder as torchvision's ImageFolder does: the folders in it are classes, pictures in
-/// deeper folders belong to the top one. Hidden files and folders, files without a picture's suffix
-/// and what is no file (pipes, say) are ignored and counted. Links are followed; a link to a folder
-/// that contains it is ignored and counted. Names must be UTF-8. Throws UsageError when there is no
-/// class, one has no picture, or a name cannot be stored.
+/// deeper folders belong to the top one. A file is a picture by its suffix (and bad, later, if it
+/// is none inside) or, with any other suffix, by the first bytes of a JPEG or PNG. Hidden files and
+/// folders, other files and what is no file (pipes, say) are ignored and counted. Links are
+/// followed; a link to a folder that contains it is ignored and counted. Names must be UTF-8.
+/// Throws UsageError when there is no class, one has no picture, or a name cannot be stored.
 [[nodiscard]] ScanResult scan_folder(const std::string& root, const ScanOptions& options);
 
 /// Whether a text is well-formed UTF-8 (RFC 3629).

@@ -82,6 +82,32 @@ def test_a_class_of_bad_pictures_alone(source, tmp_path):
 
 # ---- pictures
 
+def test_pictures_are_known_by_content_whatever_the_suffix(source, tmp_path):
+    image = Image.fromarray(pictures.picture(0, 99, 16, 16))
+    for name, kind in (("plain", "PNG"), ("photo.jpg_large", "JPEG"), ("x.PNG.txt", "PNG"),
+                       ("wrong.png", "JPEG"), ("wrong.jpeg", "PNG")):
+        image.save(source / "ant" / name, format=kind)
+    for name, kind in (("web", "WEBP"), ("paint.bin", "BMP"), ("moving", "GIF")):
+        image.save(source / "ant" / name, format=kind)
+    (source / "ant" / "notes.txt").write_text("JPEG and PNG")
+    (source / "ant" / "cut").write_bytes(b"\x89PNG")
+    result = sets.pack(source, tmp_path / "set").ok()
+    assert counts(result) == (35, 5, 0)
+    assert "ignored 5: no picture's suffix, and neither JPEG nor PNG inside" in result.out
+    packed = sets.Contents(tmp_path / "set").by_path()
+    for name in ("plain", "photo.jpg_large", "x.PNG.txt", "wrong.png", "wrong.jpeg"):
+        off = numpy.abs(packed[f"ant/{name}"].astype(int) - numpy.asarray(image)).mean()
+        assert off < 30, name
+    assert (packed["ant/plain"] == numpy.asarray(image)).all()
+
+
+def test_a_damaged_picture_without_a_suffix_is_bad(source, tmp_path):
+    (source / "ant" / "broken").write_bytes((source / "ant" / "00000.png").read_bytes()[:60])
+    sets.said(sets.pack(source, tmp_path / "set"), 1, "ant/broken", "damaged PNG")
+    result = sets.pack(source, tmp_path / "set", "--on-error", "skip").ok()
+    assert counts(result) == (30, 0, 1)
+
+
 def case_folder(tmp_path, names):
     (tmp_path / "cases" / "all").mkdir(parents=True)
     for name in names:

@@ -43,9 +43,42 @@ TEST(Scan, EverythingElseIsIgnoredAndCounted) {
   const ScanResult result = scan_folder(root.path(), {});
   EXPECT_EQ(paths(result), (Paths{"0:a/1.png"}));
   EXPECT_EQ(result.ignored.at("hidden"), 6);
-  EXPECT_EQ(result.ignored.at("not a picture's suffix"), 2);
+  EXPECT_EQ(result.ignored.at("no picture's suffix, and neither JPEG nor PNG inside"), 2);
   EXPECT_EQ(result.ignored.at("not in a class folder"), 1);
   EXPECT_EQ(result.ignored.at("not a file"), 1);
+}
+
+TEST(Scan, OtherSuffixesArePicturesByTheirFirstBytes) {
+  const TempFolder root;
+  const std::string jpeg = "\xFF\xD8\xFF\xE0 and more";
+  const std::string png("\x89PNG\r\n\x1A\n\0\0\0\rIHDR", 16);
+  root.touch("a/jpeg_without", jpeg);
+  root.touch("a/photo.jpg_large", jpeg);
+  root.touch("a/short", jpeg.substr(0, 3));
+  root.touch("a/png.txt", png);
+  root.touch("a/deep/0123456789abcdef", png.substr(0, 8));
+  root.touch("a/named.png", "no picture, but it says so");
+  root.touch("a/.hidden", png);
+  root.touch("Thumbs", png);
+  root.touch("a/cut", jpeg.substr(0, 2));
+  root.touch("a/cut_png", png.substr(0, 7));
+  root.touch("a/later", " " + png);
+  root.touch("a/webp", "RIFF....WEBP");
+  root.touch("a/Thumbs.db", "\xD0\xCF\x11\xE0" + jpeg);
+  root.touch("a/empty", "");
+  root.touch("a/f\xFF.txt", "not UTF-8, and no picture");
+  fs::create_symlink(root / "nowhere", root / "a/broken");
+  ASSERT_EQ(::mkfifo((root / "a/pipe").c_str(), 0600), 0);
+  const ScanResult result = scan_folder(root.path(), {});
+  EXPECT_EQ(paths(result), (Paths{"0:a/deep/0123456789abcdef", "0:a/jpeg_without", "0:a/named.png",
+                                  "0:a/photo.jpg_large", "0:a/png.txt", "0:a/short"}));
+  EXPECT_EQ(result.ignored.at("no picture's suffix, and neither JPEG nor PNG inside"), 7);
+  EXPECT_EQ(result.ignored.at("no picture's suffix, and not readable"), 1);
+  EXPECT_EQ(result.ignored.at("hidden"), 1);
+  EXPECT_EQ(result.ignored.at("not in a class folder"), 1);
+  EXPECT_EQ(result.ignored.at("not a file"), 1);
+  root.touch("a/p\xFF", png);
+  EXPECT_THROW((void)scan_folder(root.path(), {}), UsageError) << "a picture with such a name";
 }
 
 TEST(Scan, LinksAreFollowedAndCirclesAreNot) {
