@@ -31,11 +31,16 @@ std::string resolve(const std::string& path) {
     throw UsageError("'" + path + "' is no checkpoint", "it is neither a folder nor a pointer file",
                      "give a checkpoint folder, or the file best or latest beside them");
   }
-  const std::string folder =
-      (fs::path(path).parent_path() / json["checkpoint"].get<std::string>()).string();
+  const auto name = json["checkpoint"].get<std::string>();
+  const std::string folder = (fs::path(path).parent_path() / name).string();
+  if (name.empty() || name == ".." || name.find('/') != std::string::npos) {
+    throw Error("pointer '" + path + "' is damaged",
+                "'" + name + "' is no name of a folder beside it",
+                "name the checkpoint folder itself");
+  }
   const std::string manifest = read_file(folder + "/" + kManifestFile);
-  if (json.value("manifest_xxh3_128", std::string()) !=
-      xxh3_128(manifest.data(), manifest.size())) {
+  const auto digest = json.find("manifest_xxh3_128");
+  if (digest == json.end() || *digest != xxh3_128(manifest.data(), manifest.size())) {
     throw Error("checkpoint '" + folder + "' is not the one that '" + path + "' was written for",
                 "the digest of its manifest differs", "name the checkpoint folder itself");
   }
@@ -65,7 +70,8 @@ void broadcast_tensors(comm::Collectives& control, NamedTensors& tensors) {
 LoadedCheckpoint load_checkpoint(const std::string& path) {
   LoadedCheckpoint loaded;
   loaded.folder = resolve(path);
-  check_manifest(loaded.folder);
+  check_manifest(loaded.folder,
+                 {"model.safetensors", "optimizer.safetensors", "state.json", "config.cfg"});
   loaded.config_text = read_file(loaded.folder + "/config.cfg");
   const std::string state_file = loaded.folder + "/state.json";
   loaded.state = state_from_json(read_file(state_file), state_file);
@@ -112,6 +118,7 @@ void copy_state(model::Network& network, const NamedTensors& tensors) {
       wrong << (count > 1 ? "; " : "") << text;
     }
   };
+  std::vector<std::pair<at::Tensor, at::Tensor>> copies;  // made when all of them fit
   for (auto& [name, target] : state_of(network)) {
     const auto found = given.find(name);
     if (found == given.end()) {
@@ -121,8 +128,7 @@ void copy_state(model::Network& network, const NamedTensors& tensors) {
       sizes << name << " has shape " << found->second.sizes() << ", the network " << target.sizes();
       note(sizes.str());
     } else {
-      at::Tensor writable = target;
-      writable.copy_(found->second);
+      copies.emplace_back(target, found->second);
     }
     given.erase(name);
   }
@@ -133,6 +139,9 @@ void copy_state(model::Network& network, const NamedTensors& tensors) {
     throw Error("the weights do not fit the network",
                 std::to_string(count) + " mismatches: " + wrong.str(),
                 "use the config that the checkpoint was trained with");
+  }
+  for (auto& [target, source] : copies) {
+    target.copy_(source);
   }
 }
 

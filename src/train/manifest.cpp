@@ -37,7 +37,7 @@ std::string make_manifest(const std::string& folder, const std::vector<std::stri
   return manifest.dump(2) + "\n";
 }
 
-void check_manifest(const std::string& folder) {
+void check_manifest(const std::string& folder, const std::vector<std::string>& needed) {
   const std::string path = folder + "/" + kManifestFile;
   nlohmann::ordered_json manifest;
   try {
@@ -46,9 +46,18 @@ void check_manifest(const std::string& folder) {
       throw Error("'" + folder + "' is no checkpoint of this version",
                   "its manifest says another format", kHint);
     }
+    for (const std::string& name : needed) {
+      if (!manifest.at("files").contains(name)) {
+        throw Error("manifest '" + path + "' is damaged", "it does not list " + name, kHint);
+      }
+    }
     for (const auto& [name, entry] : manifest.at("files").items()) {
+      if (name.find('/') != std::string::npos) {
+        throw Error("manifest '" + path + "' is damaged",
+                    "'" + name + "' is no name of a file in its folder", kHint);
+      }
       const std::string content = read_file(folder + "/" + name);
-      if (content.size() != entry.at("bytes").get<std::size_t>()) {
+      if (entry.at("bytes") != content.size()) {
         throw Error("checkpoint file '" + folder + "/" + name + "' is damaged",
                     "it has " + std::to_string(content.size()) + " bytes, the manifest says " +
                         entry.at("bytes").dump(),

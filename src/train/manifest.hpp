@@ -15,7 +15,8 @@ inline constexpr const char* kManifestFile = "MANIFEST.json";
 [[nodiscard]] std::string make_manifest(const std::string& folder,
                                         const std::vector<std::string>& files);
 
-/// Checks every file of folder/MANIFEST.json; throws Error naming the first that does not hold.
-void check_manifest(const std::string& folder);
+/// Checks every file of folder/MANIFEST.json, and that the `needed` ones are among them; throws
+/// Error naming the first that does not hold. Other files in the folder are let be.
+void check_manifest(const std::string& folder, const std::vector<std::string>& needed);
 
 }  // namespace lockstep::train

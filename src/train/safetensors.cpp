@@ -2,12 +2,16 @@
 
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
 
 #include "lockstep/base/check.hpp"
 #include "lockstep/train/durable_file.hpp"
@@ -17,6 +21,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "safetensors files are little-endian");
 
+constexpr const char* kMetadata = "__metadata__";
 constexpr std::uint64_t kMaxHeader = 100U << 20U;  // the limit of the format's own library
 
 struct TypeName {
@@ -40,32 +45,95 @@ const char* name_of(at::ScalarType type, const std::string& tensor) {
   throw Error("cannot read '" + file + "'", why, "use another checkpoint, or copy it again");
 }
 
-at::Tensor tensor_from(const nlohmann::ordered_json& entry, const std::string& name,
-                       const std::vector<char>& data, const std::string& file) {
-  const auto dtype = entry.at("dtype").get<std::string>();
-  const auto shape = entry.at("shape").get<std::vector<std::int64_t>>();
-  const auto offsets = entry.at("data_offsets").get<std::array<std::uint64_t, 2>>();
-  for (const TypeName& type : kTypes) {
-    if (dtype != type.name) {
-      continue;
+/// Parses the header. JSON itself lets a name stand twice in an object, and the last would win.
+nlohmann::ordered_json parse_header(const std::string& text, const std::string& file) {
+  using Event = nlohmann::ordered_json::parse_event_t;
+  std::vector<std::set<std::string>> open;  // the names seen in each object that is not closed yet
+  const auto check = [&](int /*depth*/, Event event, const nlohmann::ordered_json& value) {
+    if (event == Event::object_start) {
+      open.emplace_back();
+    } else if (event == Event::object_end) {
+      open.pop_back();
+    } else if (event == Event::key && !open.back().insert(value.get<std::string>()).second) {
+      damaged(file, "its header names '" + value.get<std::string>() + "' twice");
     }
-    std::uint64_t bytes = c10::elementSize(type.type);
-    for (const std::int64_t extent : shape) {
-      if (extent < 0 || (extent > 0 && bytes > data.size() / static_cast<std::uint64_t>(extent))) {
-        damaged(file, "the shape of tensor '" + name + "' does not fit its data");
-      }
-      bytes *= static_cast<std::uint64_t>(extent);
-    }
-    if (offsets[0] > offsets[1] || offsets[1] > data.size() || offsets[1] - offsets[0] != bytes) {
-      damaged(file, "the place of tensor '" + name + "' does not fit its shape");
-    }
-    at::Tensor tensor = at::empty(shape, at::TensorOptions().dtype(type.type));
-    if (bytes > 0) {
-      std::memcpy(tensor.mutable_data_ptr(), data.data() + offsets[0], bytes);
-    }
-    return tensor;
+    return true;
+  };
+  auto header = nlohmann::ordered_json::parse(text, check);
+  if (!header.is_object()) {
+    damaged(file, "its header is no object");
   }
-  damaged(file, "tensor '" + name + "' has type " + dtype + ", which this program does not read");
+  return header;
+}
+
+/// A list of whole numbers from 0. (The JSON library would round 2.5 down and wrap -1.)
+std::vector<std::int64_t> counts(const nlohmann::ordered_json& list, const std::string& name,
+                                 const std::string& file) {
+  constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::int64_t> numbers;
+  bool good = list.is_array();
+  for (const auto& item : list) {
+    good = good && item.is_number_unsigned() && item.get<std::uint64_t>() <= kLargest;
+    numbers.push_back(good ? item.get<std::int64_t>() : 0);
+  }
+  if (!good) {
+    damaged(file, "shape and place of tensor '" + name + "' must be lists of numbers from 0");
+  }
+  return numbers;
+}
+
+/// A tensor of the header: where its bytes are, checked against its shape and the size of the data.
+struct Entry {
+  std::string name;
+  at::ScalarType type;
+  std::vector<std::int64_t> shape;
+  std::int64_t begin;
+  std::int64_t end;
+};
+
+Entry entry_from(const nlohmann::ordered_json& json, const std::string& name,
+                 std::int64_t data_bytes, const std::string& file) {
+  const auto dtype = json.at("dtype").get<std::string>();
+  const auto* const type = std::find_if(kTypes.begin(), kTypes.end(),
+                                        [&](const TypeName& known) { return dtype == known.name; });
+  if (type == kTypes.end()) {
+    damaged(file, "tensor '" + name + "' has type " + dtype + ", which this program does not read");
+  }
+  const std::vector<std::int64_t> shape = counts(json.at("shape"), name, file);
+  // Without its zeros the shape must still be one that can be counted: strides are.
+  auto bytes = static_cast<std::int64_t>(c10::elementSize(type->type));
+  bool empty = false;
+  for (const std::int64_t extent : shape) {
+    empty = empty || extent == 0;
+    if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(extent, 1), &bytes)) {
+      damaged(file, "the shape of tensor '" + name + "' is too large");
+    }
+  }
+  bytes = empty ? 0 : bytes;
+  const std::vector<std::int64_t> place = counts(json.at("data_offsets"), name, file);
+  if (place.size() != 2 || place[0] > place[1] || place[1] > data_bytes ||
+      place[1] - place[0] != bytes) {
+    damaged(file, "the place of tensor '" + name + "' does not fit its shape or the file");
+  }
+  return {name, type->type, shape, place[0], place[1]};
+}
+
+/// Every byte of the data belongs to one tensor, as the format demands.
+void check_places(std::vector<Entry> entries, std::int64_t data_bytes, const std::string& file) {
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
+  std::int64_t end = 0;
+  for (const Entry& entry : entries) {
+    if (entry.begin != end) {
+      damaged(file, entry.begin < end ? "tensor '" + entry.name + "' overlaps another"
+                                      : "there is a hole before tensor '" + entry.name + "'");
+    }
+    end = entry.end;
+  }
+  if (end != data_bytes) {
+    damaged(file, std::to_string(data_bytes - end) + " bytes at its end belong to no tensor");
+  }
 }
 
 }  // namespace
@@ -74,6 +142,8 @@ void write_safetensors(const std::string& file, const NamedTensors& tensors) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   std::uint64_t offset = 0;
   for (const auto& [name, tensor] : tensors) {
+    require(name != kMetadata && !header.contains(name), "cannot save tensor '" + name + "'",
+            "the name is taken", "report this as a defect");
     const std::uint64_t bytes = tensor.nbytes();
     header[name] = {{"dtype", name_of(tensor.scalar_type(), name)},
                     {"shape", tensor.sizes().vec()},
@@ -114,11 +184,22 @@ NamedTensors read_safetensors(const std::string& file) {
   }
   NamedTensors tensors;
   try {
-    const auto header = nlohmann::ordered_json::parse(text);
-    for (const auto& [name, entry] : header.items()) {
-      if (name != "__metadata__") {
-        tensors.emplace_back(name, tensor_from(entry, name, data, file));
+    const auto data_bytes = static_cast<std::int64_t>(data.size());
+    std::vector<Entry> entries;
+    const nlohmann::ordered_json header = parse_header(text, file);
+    for (const auto& [name, json] : header.items()) {
+      if (name != kMetadata) {
+        entries.push_back(entry_from(json, name, data_bytes, file));
       }
+    }
+    check_places(entries, data_bytes, file);
+    for (const Entry& entry : entries) {
+      at::Tensor tensor = at::empty(entry.shape, at::TensorOptions().dtype(entry.type));
+      if (entry.begin < entry.end) {
+        std::memcpy(tensor.mutable_data_ptr(), data.data() + entry.begin,
+                    static_cast<std::size_t>(entry.end - entry.begin));
+      }
+      tensors.emplace_back(entry.name, tensor);
     }
   } catch (const nlohmann::json::exception& error) {
     damaged(file, error.what());

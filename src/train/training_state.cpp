@@ -1,10 +1,38 @@
 #include "training_state.hpp"
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "lockstep/base/check.hpp"
 
 namespace lockstep::train {
+namespace {
+
+[[noreturn]] void unusable(const std::string& source, const std::string& why) {
+  throw Error("cannot use '" + source + "'", why, "use a checkpoint written by this program");
+}
+
+/// The whole number at `key`. (The JSON library would round 2.5 down and wrap what is too large.)
+std::int64_t count_at(const nlohmann::json& json, const char* key, std::int64_t least,
+                      const std::string& source) {
+  const auto& value = json.at(key);
+  constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
+  if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kLargest ||
+      value.get<std::int64_t>() < least) {
+    unusable(source, std::string(key) + " is no whole number from " + std::to_string(least));
+  }
+  return value.get<std::int64_t>();
+}
+
+std::array<double, 3> channels_at(const nlohmann::json& json, const char* key,
+                                  const std::string& source) {
+  if (json.at(key).size() != 3) {
+    unusable(source, std::string(key) + " has not three values");
+  }
+  return json.at(key).get<std::array<double, 3>>();
+}
+
+}  // namespace
 
 std::string state_to_json(const TrainingState& state) {
   nlohmann::ordered_json json = {
@@ -33,26 +61,25 @@ TrainingState state_from_json(const std::string& text, const std::string& source
   try {
     const auto json = nlohmann::json::parse(text);
     TrainingState state;
-    json.at("epoch").get_to(state.epoch);
-    json.at("update").get_to(state.update);
-    json.at("data_position").get_to(state.data_position);
+    state.epoch = count_at(json, "epoch", 0, source);
+    state.update = count_at(json, "update", 0, source);
+    state.data_position = count_at(json, "data_position", 0, source);
     if (!json.at("best_score").is_null()) {
       state.best_score = json.at("best_score").get<double>();
     }
-    json.at("best_epoch").get_to(state.best_epoch);
+    state.best_epoch = count_at(json, "best_epoch", 0, source);
     json.at("classes").get_to(state.classes);
-    json.at("height").get_to(state.height);
-    json.at("width").get_to(state.width);
-    json.at("mean").get_to(state.mean);
-    json.at("std").get_to(state.std);
+    state.height = count_at(json, "height", 1, source);
+    state.width = count_at(json, "width", 1, source);
+    state.mean = channels_at(json, "mean", source);
+    state.std = channels_at(json, "std", source);
     json.at("train_set_id").get_to(state.train_set_id);
-    json.at("ranks").get_to(state.ranks);
-    json.at("threads").get_to(state.threads);
+    state.ranks = count_at(json, "ranks", 1, source);
+    state.threads = count_at(json, "threads", 1, source);
     json.at("cpu_capability").get_to(state.cpu_capability);
     return state;
   } catch (const nlohmann::json::exception& error) {
-    throw Error("cannot use '" + source + "'", error.what(),
-                "use a checkpoint written by this program");
+    unusable(source, error.what());
   }
 }
 
