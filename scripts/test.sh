@@ -43,6 +43,20 @@ build_release() {
   build release
 }
 
+# Two epochs of the eight. What it says at its end is part of it: where the results are.
+quickstart() {
+  local results
+  QUICKSTART_MIN_ACCURACY=25 scripts/quickstart.sh --train.epochs 2 | tee build/quickstart.log
+  results=$(sed -n 's/.* Results: \(.*\) (.*/\1/p' build/quickstart.log)
+  if [[ ! -s $results/metrics.csv ]]; then die "quickstart does not say where its results are"; fi
+}
+
+# Lines of the documents that are stages of their own, or this script, are not run again.
+examples() {
+  tests/docs/run_blocks.py README.md docs/guide.md \
+    --elsewhere scripts/quickstart.sh --elsewhere scripts/test.sh
+}
+
 sanitizer_tests() {
   local preset=$1
   configure "$preset"
@@ -56,7 +70,8 @@ stage "Scripts" scripts_check
 stage "Build: release" build_release
 stage "Tests: release" release_tests
 if ((!quick)); then
-  stage "Examples in README and guide" tests/docs/run_blocks.py README.md docs/guide.md
+  stage "Quickstart" quickstart
+  stage "Examples in README and guide" examples
   stage "A CPU build without a CUDA toolkit" scripts/check_no_toolkit.sh
   stage "Tests: ThreadSanitizer" sanitizer_tests tsan
   stage "Tests: AddressSanitizer and UBSan" sanitizer_tests asan

@@ -2,10 +2,11 @@
 """Runs the ```sh blocks of documents, as a reader would: each document's blocks in order, in one
 shell, in a fresh copy of the clone with the programs as they are built.
 
-    tests/docs/run_blocks.py README.md docs/guide.md
+    tests/docs/run_blocks.py README.md docs/guide.md --elsewhere scripts/test.sh
 
-Long commands and sbatch stand in ```text blocks. Lines that set up, build or test the project are
-left out and named: the caller has done that. With LOCKSTEP_DOCS_QUICKSTART=1 quickstart.sh is run.
+Long commands and sbatch stand in ```text blocks. A line that is run elsewhere (that sets up, builds
+or tests the project, say) is left out when --elsewhere names it, and nothing else is. A document of
+which no line would be run or is named, and a named line that no document has, are failures.
 """
 
 import argparse
@@ -19,27 +20,25 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-LEFT_OUT = re.compile(r"^\s*(bash\s+)?(\./)?(scripts/(setup|test|lint|lint_full)\.sh|cmake|ctest|git clone"
-                      r"|cd lockstep)\b")
-QUICKSTART = re.compile(r"^\s*(bash\s+)?(\./)?scripts/quickstart\.sh\b")
 PRELUDE = """set -euo pipefail
 mpirun() { command mpirun --oversubscribe --mca mpi_yield_when_idle 1 "$@"; }
 """
 
 
-def shell_script(document):
-    """The document's blocks as one script, and the lines that were left out."""
+def shell_script(document, elsewhere):
+    """The document's blocks as one script, the number of its commands, and the lines left out."""
     blocks = BLOCK.findall(document.read_text(encoding="utf-8"))
-    script, left_out = PRELUDE, []
+    script, commands, left_out = PRELUDE, 0, []
     for number, block in enumerate(blocks, 1):
         script += f"echo '   block {number} of {len(blocks)}'\n"
         for line in block.splitlines():
-            skip_quickstart = QUICKSTART.match(line) and not os.environ.get("LOCKSTEP_DOCS_QUICKSTART")
-            if LEFT_OUT.match(line) or skip_quickstart:
-                left_out.append(line.strip())
-            else:
-                script += line + "\n"
-    return script, left_out, len(blocks)
+            text = line.strip()
+            if text in elsewhere:
+                left_out.append(text)
+                continue
+            script += line + "\n"
+            commands += bool(text) and not text.startswith("#")
+    return script, commands, left_out
 
 
 def copy_clone(destination):
@@ -59,14 +58,16 @@ def copy_clone(destination):
             (destination / name).symlink_to(ROOT / name)
 
 
-def run_document(document, seconds):
-    script, left_out, blocks = shell_script(document)
-    name = document.relative_to(ROOT)
-    if not blocks:
-        print(f"   {name} has no sh block: nothing was tested")
-        return False
-    print(f"   {name}: {blocks} blocks" + "".join(f"\n   left out: {line}" for line in left_out),
-          flush=True)
+def run_document(document, elsewhere, seconds):
+    """Whether all went well, and the lines that were left out."""
+    script, commands, left_out = shell_script(document, elsewhere)
+    name = document.relative_to(ROOT) if document.is_relative_to(ROOT) else document
+    print(f"   {name}: {commands} lines to run"
+          + "".join(f"\n   run elsewhere: {line}" for line in left_out), flush=True)
+    if not commands:
+        if not left_out:
+            print(f"   {name}: FAILED (no line in its sh blocks: nothing was tested)")
+        return bool(left_out), left_out
     env = dict(os.environ, OMP_NUM_THREADS="1", LC_ALL="C.UTF-8")
     if os.geteuid() == 0:
         env.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
@@ -82,18 +83,25 @@ def run_document(document, seconds):
             output = shell.communicate()[0] + f"\nnot done after {seconds} s"
         if shell.returncode != 0:
             print(output, f"   {name}: FAILED (exit code {shell.returncode})", sep="\n")
-            return False
+            return False, left_out
     print(f"   {name}: passed")
-    return True
+    return True, left_out
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("documents", nargs="+", type=pathlib.Path)
     parser.add_argument("--seconds", type=float, default=300, help="limit for one document")
+    parser.add_argument("--elsewhere", metavar="LINE", action="append", default=[],
+                        help="a line that the caller runs by itself")
     args = parser.parse_args()
-    results = [run_document(document.resolve(), args.seconds) for document in args.documents]
-    sys.exit(not all(results))
+    results = [run_document(document.resolve(), args.elsewhere, args.seconds)
+               for document in args.documents]
+    left_out = {line for _, lines in results for line in lines}
+    unused = [line for line in args.elsewhere if line not in left_out]
+    if unused:
+        print(f"   FAILED: no document has the line {', '.join(unused)}")
+    sys.exit(not all(good for good, _ in results) or bool(unused))
 
 
 if __name__ == "__main__":
