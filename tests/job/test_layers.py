@@ -1,5 +1,5 @@
-"""The direction of includes, as the table of layers has it, third-party headers out of include/,
-and no source file over 400 lines."""
+"""The direction of includes, as the table of layers has it; third-party headers out of include/;
+RunConfig in base and jobs alone; no file of code over 400 lines, whatever its language."""
 
 import os
 import pathlib
@@ -23,8 +23,16 @@ _LAYERS = set(_MAY_SEE)
 _THIRD_PARTY = re.compile(
     r"(mpi|nccl|hdf5|H5\w*|jpeglib|turbojpeg|png|xxhash|zlib)\.h$|^(spdlog|boost|nlohmann|cuda)"
 )
+# Modules take their own options struct: jobs/ alone turns the configuration into them.
+_SEE_CONFIG = {"base", "jobs"}
+_CONFIG = re.compile(r"^.*\bRunConfig\b.*$", re.MULTILINE)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 _MAX_LINES = 400
+_SOURCES = (".hpp", ".cpp", ".h", ".cu", ".cuh")
+_CODE = (*_SOURCES, ".py", ".sh", ".cmake")
+_CODE_FOLDERS = ("include", "src", "jobs", "data_tools", "tests", "scripts", "slurm", "bench",
+                 "cmake", ".ci")
 
 
 def _layer(path):
@@ -44,14 +52,33 @@ def _included_layer(name):
     return parts[0] if len(parts) > 1 and parts[0] in _LAYERS else None
 
 
+def _files(root, folders):
+    """The files below these folders, but for what a program left there."""
+    found = [p for folder in folders for p in (root / folder).rglob("*") if p.is_file()]
+    return sorted(p for p in found if "__pycache__" not in p.parts)
+
+
+def _is_code(path, text):
+    return (path.suffix in _CODE or path.name == "CMakeLists.txt"
+            or (not path.suffix and text.startswith(b"#!")))
+
+
+def too_long(root):
+    """One line for each file of code with too many lines."""
+    found = []
+    for file in _files(root, _CODE_FOLDERS):
+        text = file.read_bytes()
+        if _is_code(file, text) and len(text.splitlines()) > _MAX_LINES:
+            found.append(f"{file.relative_to(root)}: over {_MAX_LINES} lines")
+    return found
+
+
 def violations(root):
     """One line for each broken rule below `root`."""
-    found = []
-    files = [p for top in ("include", "src", "jobs", "data_tools") for p in (root / top).rglob("*")]
-    for file in sorted(p for p in files if p.suffix in (".hpp", ".cpp", ".h", ".cu", ".cuh")):
+    found = too_long(root)
+    files = _files(root, ("include", "src", "jobs", "data_tools"))
+    for file in (p for p in files if p.suffix in _SOURCES):
         path, text = file.relative_to(root), file.read_text()
-        if len(text.splitlines()) > _MAX_LINES:
-            found.append(f"{path}: over {_MAX_LINES} lines")
         layer = _layer(path)
         if layer not in _LAYERS:
             found.append(f"{path}: unknown layer {layer}")
@@ -64,6 +91,10 @@ def violations(root):
                 found.append(f"{path}: model includes {name}")
             if path.parts[0] == "include" and _THIRD_PARTY.search(name):
                 found.append(f"{path}: third-party header {name}")
+            if layer not in _SEE_CONFIG and name.endswith("base/config.hpp"):
+                found.append(f"{path}: {layer} sees the configuration: {name}")
+        if layer not in _SEE_CONFIG and (use := _CONFIG.search(_COMMENT.sub("", text))):
+            found.append(f"{path}: {layer} sees the configuration: {use.group().strip()}")
     return found
 
 
@@ -91,6 +122,21 @@ def test_the_tree_keeps_the_rules():
         ("include/lockstep/base/a.hpp", "#include <nlohmann/json.hpp>\n", "third-party header"),
         ("src/other/a.cpp", "\n", "unknown layer other"),
         ("jobs/a.cpp", "\n" * 401, "over 400 lines"),
+        ("tests/unit/base/a_test.cpp", "\n" * 401, "over 400 lines"),
+        ("tests/job/test_a.py", "\n" * 401, "over 400 lines"),
+        ("tests/CMakeLists.txt", "\n" * 401, "over 400 lines"),
+        ("scripts/a.sh", "\n" * 401, "over 400 lines"),
+        ("scripts/a.py", "\n" * 401, "over 400 lines"),
+        ("cmake/A.cmake", "\n" * 401, "over 400 lines"),
+        (".ci/run", "#!/bin/sh\n" + "\n" * 400, "over 400 lines"),
+        ("data_tools/lib/a.hpp", "\n" * 401, "over 400 lines"),
+        ("src/train/a.cpp", '#include "lockstep/base/config.hpp"\n', "sees the configuration"),
+        ("include/lockstep/optim/a.hpp", '#include "../base/config.hpp"\n',
+         "sees the configuration"),
+        ("data_tools/a.cpp", '#include "lockstep/base/config.hpp"\n', "sees the configuration"),
+        # By way of another header, or declared forward.
+        ("src/train/a.cpp", '#include "lockstep/base/cli.hpp"\nvoid f(const RunConfig& c);\n',
+         "sees the configuration: void f(const RunConfig& c);"),
     ],
 )
 def test_a_broken_rule_is_found(tmp_path, path, text, problem):
@@ -105,7 +151,15 @@ def test_what_is_allowed_is_not_reported(tmp_path):
     for path, text in {
         "src/model/a.cpp": '#include "lockstep/comm/collectives.hpp"\n#include <mpi.h>\n',
         "jobs/a.cpp": '#include "lockstep/train/fit.hpp"\n' + "\n" * 399,
+        "jobs/b.cpp": '#include "lockstep/base/config.hpp"\nRunConfig config;\n',
+        "src/main.cpp": "const RunConfig& config = f();\n",
+        "src/base/a.cpp": '#include "lockstep/base/config.hpp"\n',
+        "src/train/a.cpp": "// not RunConfig, but its own\n/* RunConfig\nRunConfig */\n",
+        "src/train/b.cpp": "#include \"lockstep/base/fault.hpp\"\nint RunConfigs;\n",
+        "tests/job/test_a.py": "\n" * 400,
+        "tests/job/__pycache__/a.py": "\n" * 401,
+        "tests/cases/data.txt": "\n" * 401,
     }.items():
-        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
     assert violations(tmp_path) == []

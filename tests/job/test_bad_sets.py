@@ -1,0 +1,123 @@
+"""Every set that cannot be used is refused by name, on one rank and on three."""
+
+import h5py
+import numpy
+import pytest
+import runs
+from messages import FAILED, USAGE, said_once
+
+
+def remove_shard(folder):
+    (folder / "00000.h5").unlink()
+
+
+def remove_index(folder):
+    (folder / "set.json").unlink()
+
+
+def cut_index(folder):
+    text = (folder / "set.json").read_text()
+    (folder / "set.json").write_text(text[:len(text) // 2])
+
+
+def cut_shard(folder):
+    data = (folder / "00000.h5").read_bytes()
+    (folder / "00000.h5").write_bytes(data[:len(data) * 2 // 3])
+
+
+def empty_shard(folder):
+    (folder / "00000.h5").write_bytes(b"")
+
+
+def text_shard(folder):
+    (folder / "00000.h5").write_text("no shard at all\n" * 100)
+
+
+def wrong_total(folder):
+    info = json.loads((folder / "set.json").read_text())
+    info["samples"] += 1
+    (folder / "set.json").write_text(json.dumps(info))
+
+
+def replace_dataset(name, change):
+    def damage(folder):
+        with h5py.File(folder / "00000.h5", "r+") as shard:
+            data = change(shard[name][...])
+            del shard[name]
+            shard.create_dataset(name, data=data)
+
+    damage.__name__ = f"replace_{name}"
+    return damage
+
+
+def remove_dataset(name):
+    def damage(folder):
+        with h5py.File(folder / "00000.h5", "r+") as shard:
+            del shard[name]
+
+    return damage
+
+
+def foreign_id(folder):
+    with h5py.File(folder / "00000.h5", "r+") as shard:
+        name = next(k for k in shard.attrs if "id" in k)
+        shard.attrs[name] = "0" * 32
+
+
+DAMAGES = {
+    "remove_shard": (remove_shard, ["00000.h5"]),
+    "remove_index": (remove_index, ["set.json"]),
+    "cut_index": (cut_index, ["set.json"]),
+    "cut_shard": (cut_shard, ["00000.h5"]),
+    "empty_shard": (empty_shard, ["00000.h5"]),
+    "text_shard": (text_shard, ["00000.h5"]),
+    "wrong_total": (wrong_total, ["set.json"]),
+    "label_beyond": (replace_dataset("labels", lambda x: x + 2), ["00000.h5", "label"]),
+    "label_negative": (replace_dataset("labels", lambda x: x - 1), ["00000.h5", "label"]),
+    "labels_short": (replace_dataset("labels", lambda x: x[:-1]), ["00000.h5", "labels"]),
+    "labels_swapped": (replace_dataset("labels", lambda x: x.astype(">i4")),
+                       ["00000.h5", "labels"]),
+    "float_images": (replace_dataset("images", lambda x: x.astype(numpy.float32)),
+                     ["00000.h5", "images"]),
+    "flat_images": (replace_dataset("images", lambda x: x.reshape(len(x), -1)),
+                    ["00000.h5", "images"]),
+    "no_images": (remove_dataset("images"), ["00000.h5", "images"]),
+    "no_labels": (remove_dataset("labels"), ["00000.h5", "labels"]),
+    "foreign_id": (foreign_id, ["00000.h5", "set"]),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_damaged_set(name, tiny_set, copy_set, tmp_path):
+    damage, words = DAMAGES[name]
+    folder = copy_set(tiny_set(24))
+    damage(folder)
+    run = runs.launch(tmp_path, 0, {"data.train": folder})
+    said_once(run.result, run.result.code, *words)
+    assert run.result.code in (FAILED, USAGE)
+    assert not run.folder.exists()
+
+
+@pytest.mark.parametrize("name", ["cut_shard", "remove_index"])
+def test_damaged_set_on_three_ranks(name, tiny_set, copy_set, tmp_path):
+    damage, words = DAMAGES[name]
+    folder = copy_set(tiny_set(24))
+    damage(folder)
+    said_once(runs.launch(tmp_path, 3, {"data.train": folder}).result, None, *words)
+
+
+@pytest.mark.parametrize("ranks", [0, 3])
+@pytest.mark.parametrize("key", ["data.train", "data.val", "data.test"])
+def test_missing_set(key, ranks, tiny_set, tmp_path):
+    options = {"data.train": tiny_set(24), key: tmp_path / "nowhere"}
+    run = runs.launch(tmp_path, ranks, options)
+    said_once(run.result, None, "nowhere")
+    assert not run.folder.exists()
+
+
+def test_sets_that_do_not_fit(tiny_set, tmp_path):
+    run = runs.launch(tmp_path, 0, {"data.train": tiny_set(24), "data.test": tiny_set(24, size=8)})
+    said_once(run.result, USAGE, "8x8", "16x16", "--size")
+    run = runs.launch(tmp_path, 0, {"data.train": tiny_set(24),
+                                    "data.val": tiny_set(24, classes=2)})
+    said_once(run.result, USAGE, "classes", "c2", "--classes-from")
