@@ -59,6 +59,10 @@ nlohmann::ordered_json parse_header(const std::string& text, const std::string& 
     }
     return true;
   };
+  // The parser would stop at a zero and let pass what comes after it.
+  if (text.find('\0') != std::string::npos) {
+    damaged(file, "its header has a zero byte");
+  }
   auto header = nlohmann::ordered_json::parse(text, check);
   if (!header.is_object()) {
     damaged(file, "its header is no object");

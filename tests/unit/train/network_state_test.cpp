@@ -81,7 +81,7 @@ TEST(CopyStateTest, TheFirstMismatchesAreNamedAndAllCounted) {
   tensors.erase(tensors.begin());  // conv
   find(tensors, "bias") = at::ones({6});
   const std::string message = failure([&] { copy_state(network, tensors); });
-  expect_says(message, "2 mismatches: conv is missing; bias has shape [6], the network [5] ");
+  expect_says(message, "2 mismatches: conv is missing; bias has shape [6], the network [5])");
 
   tensors.clear();
   for (int i = 0; i < 20; ++i) tensors.emplace_back("stray" + std::to_string(i), at::ones({1}));
