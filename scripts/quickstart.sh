@@ -4,7 +4,7 @@
 #   scripts/quickstart.sh [--] [options of lockstep train]
 # The options go behind those of configs/quickstart.cfg: --train.epochs 2 takes a quarter of the
 # time. It fails when the model has not learned: when it names fewer than QUICKSTART_MIN_ACCURACY
-# per cent of the test pictures (default 40; two epochs reach 25; guessing, 10).
+# per cent of the test pictures (default 40; guessing gives 10, two epochs about 50).
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 trap 'rc=$?; ((rc == 0)) || printf "[%s] Quickstart failed (see above)\n" "$(elapsed)" >&2' EXIT
 
