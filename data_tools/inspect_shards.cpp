@@ -38,6 +38,10 @@ void inspect(const tools::CommandLine& line) {
   print_summary(set);
   if (line.given("sheet")) {
     const std::string file = line.text("sheet");
+    if (!file.ends_with(".png")) {
+      throw UsageError("--sheet '" + file + "' is not written", "its name does not end in .png",
+                       "give the name of a picture to write, such as sheet.png");
+    }
     constexpr std::int64_t kMost = 4096;
     tools::write_contact_sheet(
         set, tools::parse_count(line.text("sheet-samples"), "--sheet-samples", 1, kMost), file);

@@ -40,9 +40,12 @@ std::vector<double> parse_split(const std::string& text) {
     weights.push_back(parse_double(text.substr(from, slash - from), "--split"));
     from = slash + 1;
   }
-  const bool positive = std::all_of(weights.begin(), weights.end(), [](double w) { return w > 0; });
-  if (weights.size() < 2 || weights.size() > 3 || !positive) {
-    throw UsageError("--split '" + text + "' is no split", "it needs two or three positive numbers",
+  // The limit keeps their sum a number.
+  const bool good =
+      std::all_of(weights.begin(), weights.end(), [](double w) { return w > 0 && w <= 1e9; });
+  if (weights.size() < 2 || weights.size() > 3 || !good) {
+    throw UsageError("--split '" + text + "' is no split",
+                     "it needs two or three positive numbers up to 1e9",
                      "write 80/10/10 (train, val, test) or 80/20 (train, test)");
   }
   return weights;

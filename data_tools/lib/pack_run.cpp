@@ -57,6 +57,19 @@ void print_summary(const ScanResult& scan, const Totals& totals, double seconds)
   }
 }
 
+/// A class of which nothing is trained cannot be learned.
+void require_all_classes(const ScanResult& scan, const std::vector<FoundFile>& train) {
+  std::vector<bool> seen(scan.classes.size());
+  for (const FoundFile& file : train) seen[static_cast<std::size_t>(file.label)] = true;
+  for (const FoundFile& file : scan.files) {
+    require(seen[static_cast<std::size_t>(file.label)],
+            "class '" + scan.classes[static_cast<std::size_t>(file.label)] +
+                "' would have no picture in the part train of the split",
+            "it has too few pictures for that part",
+            "add pictures, give the part more, or give --allow-empty-classes");
+  }
+}
+
 }  // namespace
 
 void run_pack(const PackRequest& request) {
@@ -77,6 +90,7 @@ void run_pack(const PackRequest& request) {
               "there are " + std::to_string(scan.files.size()) + " pictures",
               "add pictures, or give that part more");
     }
+    if (!request.pack.allow_empty_classes) require_all_classes(scan, parts.front());
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const std::string folder = staging.path() + "/" + names[i];
       std::filesystem::create_directory(folder);

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
-#include <sstream>
 
 #include "lockstep/base/check.hpp"
 
@@ -80,6 +82,27 @@ std::string to_json(const SetInfo& info) {
   return json.dump(2) + "\n";
 }
 
+namespace {
+
+/// A whole number. (The JSON library would cut 32.7 down to 32.)
+std::int64_t whole(const nlohmann::json& json, const char* name, const std::string& source) {
+  const nlohmann::json& value = json.at(name);
+  require(value.is_number_integer(), "cannot use '" + source + "'",
+          std::string("its ") + name + " is " + value.dump() + ", not a whole number", kHint);
+  return value.get<std::int64_t>();
+}
+
+/// One number for each channel. (The JSON library would take the first three of four.)
+std::array<double, 3> three(const nlohmann::json& json, const char* name,
+                            const std::string& source) {
+  const nlohmann::json& value = json.at(name);
+  require(value.is_array() && value.size() == 3, "cannot use '" + source + "'",
+          std::string("its ") + name + " is not one number for each of three channels", kHint);
+  return value.get<std::array<double, 3>>();
+}
+
+}  // namespace
+
 SetInfo set_info_from_json(const std::string& text, const std::string& source) {
   SetInfo info;
   try {
@@ -91,16 +114,15 @@ SetInfo set_info_from_json(const std::string& text, const std::string& source) {
                 std::to_string(kFormatVersion),
             "use the version of pack_images that belongs to this program");
     json.at("set_id").get_to(info.set_id);
-    json.at("samples").get_to(info.samples);
-    json.at("height").get_to(info.height);
-    json.at("width").get_to(info.width);
+    info.samples = whole(json, "samples", source);
+    info.height = whole(json, "height", source);
+    info.width = whole(json, "width", source);
     json.at("classes").get_to(info.classes);
     json.at("class_counts").get_to(info.class_counts);
-    json.at("mean").get_to(info.mean);
-    json.at("std").get_to(info.std);
+    info.mean = three(json, "mean", source);
+    info.std = three(json, "std", source);
     for (const auto& entry : json.at("shards")) {
-      info.shards.push_back({entry.at("file").get<std::string>(),
-                             entry.at("samples").get<std::int64_t>(),
+      info.shards.push_back({entry.at("file").get<std::string>(), whole(entry, "samples", source),
                              entry.at("xxh3_128").get<std::string>()});
     }
   } catch (const nlohmann::json::exception& error) {
@@ -112,13 +134,19 @@ SetInfo set_info_from_json(const std::string& text, const std::string& source) {
 
 SetInfo read_set_info(const std::string& folder) {
   const std::string path = folder + "/" + kSetFile;
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (!in || !(text << in.rdbuf())) {
-    throw UsageError("'" + folder + "' is no set of shards", path + ": " + errno_text(),
+  const auto refuse = [&](const std::string& why) {
+    throw UsageError("'" + folder + "' is no set of shards", path + ": " + why,
                      "give a folder that pack_images has made");
-  }
-  return set_info_from_json(text.str(), path);
+  };
+  std::error_code error;
+  const auto kind = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(kind)) refuse(error ? error.message() : "there is no such file");
+  if (!std::filesystem::is_regular_file(kind)) refuse("it is not a regular file");
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(in)), {});
+  if (!in.is_open() || in.bad()) refuse(errno_text());
+  return set_info_from_json(text, path);
 }
 
 }  // namespace lockstep::data

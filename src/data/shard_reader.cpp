@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <mutex>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "hdf5_file.hpp"
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/system.hpp"
+#include "lockstep/data/set_digest.hpp"
 #include "open_files.hpp"
 
 namespace lockstep::data {
@@ -28,7 +30,8 @@ constexpr const char* kHint = "pack the set again, or copy it again from where i
 class ReadFile {
  public:
   explicit ReadFile(const std::string& path)
-      : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+      // A FIFO in place of a file would be waited for for ever.
+      : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
   ~ReadFile() { close(); }
   void close() {
     if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
@@ -36,6 +39,10 @@ class ReadFile {
   ReadFile(ReadFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
   ReadFile& operator=(ReadFile&&) = delete;
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+  [[nodiscard]] bool is_regular() const {
+    struct stat status {};
+    return ::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
+  }
   [[nodiscard]] std::int64_t size() const {
     struct stat status {};
     return ::fstat(descriptor_, &status) == 0 ? status.st_size : -1;
@@ -70,6 +77,13 @@ void check_identity(const Hdf5File& shard, const std::string& path, const SetInf
   if (shard.integer(kSampleCountAttribute) != expected) {
     damaged(path, "it says it has " + std::to_string(shard.integer(kSampleCountAttribute)) +
                       " samples, the set says " + std::to_string(expected));
+  }
+  const auto differs = [&](const char* attribute, const std::array<double, 3>& expected) {
+    const std::vector<double> own = shard.doubles(attribute);
+    return !std::equal(own.begin(), own.end(), expected.begin(), expected.end());
+  };
+  if (differs(kMeanAttribute, info.mean) || differs(kStdAttribute, info.std)) {
+    damaged(path, "its channel mean and std are not those of set.json");
   }
   for (const char* name : {kImages, kLabels, kChecksums, kClasses, kSourcePaths}) {
     if (!shard.has_dataset(name)) damaged(path, std::string("it has no dataset ") + name);
@@ -137,6 +151,7 @@ void ShardSet::Impl::open_shard(std::int64_t index) {
     if (errno == EMFILE) too_many_shards(folder, static_cast<std::int64_t>(info.shards.size()));
     damaged(path, errno_text());
   }
+  if (!opened.is_regular()) damaged(path, "it is not a regular file");
   Shard shard{path, static_cast<std::int64_t>(labels.size()), std::move(opened), -1, std::nullopt};
   const auto file = Hdf5File::open_read(path);
   check_identity(file, path, info, index);
@@ -165,7 +180,6 @@ ShardSet::ShardSet(const std::string& folder) : impl_(std::make_unique<Impl>()) 
   impl_->folder = folder;
   impl_->info = read_set_info(folder);
   allow_open_shards(folder, static_cast<std::int64_t>(impl_->info.shards.size()));
-  impl_->labels.reserve(static_cast<std::size_t>(impl_->info.samples));
   for (std::size_t i = 0; i < impl_->info.shards.size(); ++i) {
     impl_->open_shard(static_cast<std::int64_t>(i));
   }
@@ -215,6 +229,12 @@ std::uint32_t ShardSet::stored_checksum(std::int64_t id) const {
   });
   if (id < 0 || id >= size()) impl_->no_such_sample(id);
   return impl_->checksums[static_cast<std::size_t>(id)];
+}
+
+std::string labels_digest(const ShardSet& set) {
+  StreamDigest digest;
+  digest.add(set.labels().data(), set.labels().size() * sizeof(std::int32_t));
+  return digest.text();
 }
 
 std::vector<std::string> ShardSet::source_paths() const {

@@ -1,6 +1,10 @@
 """Every set that cannot be used is refused by name, on one rank and on three."""
 
+import json
+import os
+
 import h5py
+import harness
 import numpy
 import pytest
 import runs
@@ -33,10 +37,21 @@ def text_shard(folder):
     (folder / "00000.h5").write_text("no shard at all\n" * 100)
 
 
-def wrong_total(folder):
-    info = json.loads((folder / "set.json").read_text())
-    info["samples"] += 1
-    (folder / "set.json").write_text(json.dumps(info))
+def change_index(change):
+    def damage(folder):
+        info = json.loads((folder / "set.json").read_text())
+        change(info)
+        (folder / "set.json").write_text(json.dumps(info))
+
+    return damage
+
+
+def fifo(name):
+    def damage(folder):
+        (folder / name).unlink()
+        os.mkfifo(folder / name)
+
+    return damage
 
 
 def replace_dataset(name, change):
@@ -71,7 +86,15 @@ DAMAGES = {
     "cut_shard": (cut_shard, ["00000.h5"]),
     "empty_shard": (empty_shard, ["00000.h5"]),
     "text_shard": (text_shard, ["00000.h5"]),
-    "wrong_total": (wrong_total, ["set.json"]),
+    "empty_index": (lambda folder: (folder / "set.json").write_text(""), ["set.json"]),
+    "wrong_total": (change_index(lambda i: i.update(samples=i["samples"] + 1)), ["set.json"]),
+    "huge_total": (change_index(lambda i: i.update(samples=2**62)), ["set.json"]),
+    "fraction": (change_index(lambda i: i.update(height=16.7)), ["set.json", "height", "16.7"]),
+    "four_means": (change_index(lambda i: i["mean"].append(0.5)), ["set.json", "mean"]),
+    "other_mean": (change_index(lambda i: i.update(mean=[0.9] * 3)), ["00000.h5", "mean"]),
+    "other_std": (change_index(lambda i: i.update(std=[0.01] * 3)), ["00000.h5", "std"]),
+    "fifo_index": (fifo("set.json"), ["set.json", "regular"]),
+    "fifo_shard": (fifo("00000.h5"), ["00000.h5", "regular"]),
     "label_beyond": (replace_dataset("labels", lambda x: x + 2), ["00000.h5", "label"]),
     "label_negative": (replace_dataset("labels", lambda x: x - 1), ["00000.h5", "label"]),
     "labels_short": (replace_dataset("labels", lambda x: x[:-1]), ["00000.h5", "labels"]),
@@ -104,6 +127,27 @@ def test_damaged_set_on_three_ranks(name, tiny_set, copy_set, tmp_path):
     folder = copy_set(tiny_set(24))
     damage(folder)
     said_once(runs.launch(tmp_path, 3, {"data.train": folder}).result, None, *words)
+
+
+def labels_of_another_order(folder):
+    replace_dataset("labels", lambda x: x[::-1].copy())(folder)
+
+
+@pytest.mark.parametrize("change", [
+    labels_of_another_order, change_index(lambda i: i["shards"][0].update(xxh3_128="0" * 32))])
+def test_ranks_that_see_different_sets_are_refused(change, tiny_set, copy_set, tmp_path):
+    """Under the same name, with the same id: a copy that was not renewed on one node."""
+    program = harness.program("lockstep")
+    args = ["train", *harness.option_args({**runs.QUICK, "data.train": "set",
+                                           "run.root": tmp_path / "runs"})]
+    for rank in ("a", "b"):
+        (tmp_path / rank).mkdir()
+        copy_set(tiny_set({"c0": 9, "c1": 9})).rename(tmp_path / rank / "set")
+    change(tmp_path / "b" / "set")
+    result = harness.run(["mpirun", "--oversubscribe", "--bind-to", "none",
+                          "-np", 1, "--wdir", tmp_path / "a", program, *args, ":",
+                          "-np", 1, "--wdir", tmp_path / "b", program, *args]).failed(1)
+    assert result.text.count("rank 1 differs from rank 0 in the set of data.train") == 1
 
 
 @pytest.mark.parametrize("ranks", [0, 3])

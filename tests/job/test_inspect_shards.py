@@ -138,3 +138,5 @@ def test_wrong_use(tiny_set, tmp_path):
     sets.said(sets.inspect(folder, "more"), 2, "more")
     sets.said(sets.inspect(folder, "--sheet", tmp_path / "s.png", "--sheet-samples", 0), 2, "0")
     sets.said(sets.inspect(folder, "--sheet", tmp_path / "no" / "s.png"), 1, "s.png")
+    sets.said(sets.inspect(folder, "--sheet", folder / "set.json"), 2, "set.json", ".png")
+    sets.inspect(folder, "--verify").ok()

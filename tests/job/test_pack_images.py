@@ -313,10 +313,17 @@ def test_split_into_three(source, tmp_path):
 def test_split_into_two_and_wrong_splits(source, tmp_path):
     sets.pack(source, tmp_path / "set", "--split", "80/20").ok()
     assert sorted(p.name for p in (tmp_path / "set").iterdir()) == ["test", "train"]
-    for text in ("80", "80/0", "1/2/3/4", "a/b", "80//20", "-1/2", ""):
+    for text in ("80", "80/0", "1/2/3/4", "a/b", "80//20", "-1/2", "1e308/1e308", ""):
         sets.said(sets.pack(source, tmp_path / "no", "--split", text), 2, "--split")
     sets.said(sets.pack(source, tmp_path / "no", "--split", "1000/1/1000"), 1, "val", "empty")
     assert not (tmp_path / "no").exists()
+
+
+def test_split_leaves_no_class_untrained(tmp_path):
+    pictures.write_folder(tmp_path / "in", {"many": 40, "two": 2}, 8, ".png", 0)
+    sets.said(sets.pack(tmp_path / "in", tmp_path / "out", "--split", "10/90"), 1, "two", "train")
+    assert not (tmp_path / "out").exists()
+    sets.pack(tmp_path / "in", tmp_path / "out", "--split", "10/90", "--allow-empty-classes").ok()
 
 
 # ---- use

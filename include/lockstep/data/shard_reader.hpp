@@ -48,4 +48,7 @@ class ShardSet {
   std::unique_ptr<Impl> impl_;
 };
 
+/// XXH3-128 over the labels of all samples, 32 hex digits.
+[[nodiscard]] std::string labels_digest(const ShardSet& set);
+
 }  // namespace lockstep::data
