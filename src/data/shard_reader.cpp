@@ -78,9 +78,9 @@ void check_identity(const Hdf5File& shard, const std::string& path, const SetInf
     damaged(path, "it says it has " + std::to_string(shard.integer(kSampleCountAttribute)) +
                       " samples, the set says " + std::to_string(expected));
   }
-  const auto differs = [&](const char* attribute, const std::array<double, 3>& expected) {
+  const auto differs = [&](const char* attribute, const std::array<double, 3>& of_set) {
     const std::vector<double> own = shard.doubles(attribute);
-    return !std::equal(own.begin(), own.end(), expected.begin(), expected.end());
+    return !std::equal(own.begin(), own.end(), of_set.begin(), of_set.end());
   };
   if (differs(kMeanAttribute, info.mean) || differs(kStdAttribute, info.std)) {
     damaged(path, "its channel mean and std are not those of set.json");
