@@ -160,7 +160,7 @@ std::string place_over(const std::string& from, const std::string& to) {
     return from;
   }
   // Two steps instead of one: the old folder is away for a moment, but never lost.
-  const std::string old = from + ".old";
+  std::string old = from + ".old";
   fs::rename(to, old, error);
   if (error) cannot_place(to, error.message(), hint);
   fs::rename(from, to, error);
