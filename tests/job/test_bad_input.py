@@ -44,7 +44,9 @@ def test_command_line(args, words, tmp_path):
     assert not list(tmp_path.iterdir()), "a refused command leaves something behind"
 
 
-@pytest.mark.parametrize("index", [1, 2, 13, 16, 19, 21])
+# One wrong key, one missing file, one missing value: what they say does not depend on ranks, that it
+# is said once does.
+@pytest.mark.parametrize("index", [2, 19, 21])
 def test_command_line_on_three_ranks(index, tmp_path):
     args, words = COMMAND_LINE[index]
     said_once(command(*args, np=3, cwd=tmp_path), USAGE, *words)
