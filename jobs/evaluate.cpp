@@ -10,36 +10,25 @@
 #include "lockstep/train/device.hpp"
 #include "lockstep/train/evaluator.hpp"
 #include "lockstep/train/trainer.hpp"
+#include "trained_model.hpp"
 
 namespace lockstep::jobs {
 
 void run_evaluate(JobContext& context) {
+  const std::optional<TrainedModel> trained = load_trained_model(context);
+  if (!trained) {
+    return;
+  }
+  const RunConfig& config = trained->config;
+  const train::LoadedCheckpoint& loaded = trained->checkpoint;
   comm::Collectives& control = context.control;
   const comm::World& world = context.session.world();
-  const std::string& path = context.command_line.checkpoint;
-  comm::agreed_phase(control, [&] {
-    if (path.empty()) {
-      throw UsageError("no checkpoint is given", "evaluate scores a trained model",
-                       "add --checkpoint runs/NAME/checkpoints/best");
-    }
-  });
-  const train::LoadedCheckpoint loaded = train::load_checkpoint_everywhere(control, path);
-
-  // The model and its preprocessing come from the checkpoint's own config, under what the command
-  // line says.
-  RunConfig config;
-  comm::agreed_phase(control, [&] {
-    config = parse_command_line(context.args, job_verbs(), loaded.config_text,
-                                loaded.folder + "/config.cfg")
-                 .config;
-    validate(config);
-    FaultPoint(config.fault, world.rank).at("evaluate");
-  });
-  comm::require_same(control, config_hash(config), "the configuration");
+  comm::agreed_phase(control, [&] { FaultPoint(config.fault, world.rank).at("evaluate"); });
 
   const InputShape input{loaded.state.classes, loaded.state.height, loaded.state.width};
   const auto set = open_set(control, config.data.test, "data.test");
-  comm::agreed_phase(control, [&] { require_like(*set, input, "the checkpoint '" + path + "'"); });
+  comm::agreed_phase(control,
+                     [&] { require_like(*set, input, "the checkpoint '" + loaded.folder + "'"); });
   const train::DeviceChoice device = train::choose_device(config.run.device, control);
   const train::ThreadPlan plan = train::plan_threads(config.run.threads, control);
   at::set_num_threads(plan.threads);

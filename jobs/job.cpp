@@ -1,23 +1,79 @@
 #include "job.hpp"
 
+#include <iostream>
+
+#include "lockstep/base/check.hpp"
+#include "lockstep/model/models.hpp"
+#include "lockstep/optim/optimizer.hpp"
+#include "lockstep/optim/schedule.hpp"
+
 namespace lockstep::jobs {
+namespace {
+
+using Role = OptionRole;
+
+constexpr const char* kTrainExample =
+    R"(  lockstep train --config configs/cifar_cnn.cfg --data.train shards/train
+  mpirun -np 4 lockstep train --config configs/cifar_cnn.cfg --data.train shards/train \
+      --data.test shards/test --train.epochs 20
+)";
+constexpr const char* kEvaluateExample =
+    R"(  mpirun -np 4 lockstep evaluate --checkpoint runs/NAME/checkpoints/best --data.test shards/test
+)";
+
+}  // namespace
 
 const std::vector<Job>& job_table() {
   static const std::vector<Job> table{
-      {"train", "train a model on a set of shards, validate each epoch, keep checkpoints",
+      {{.name = "train",
+        .summary = "train a model on a set of shards, validate each epoch, keep checkpoints",
+        .example = kTrainExample,
+        .takes = {Role::kNetwork, Role::kNumerics, Role::kMachine, Role::kScoring,
+                  Role::kTraining}},
        run_train},
-      {"evaluate", "score a checkpoint on a set of shards (--checkpoint, --data.test)",
+      {{.name = "evaluate",
+        .summary = "score a checkpoint on a set of shards (--checkpoint, --data.test)",
+        .example = kEvaluateExample,
+        .takes = {Role::kNumerics, Role::kMachine, Role::kScoring},
+        .inherits = {Role::kNetwork, Role::kNumerics},
+        .options = {{"checkpoint", "PATH", "checkpoint to score"}}},
        run_evaluate},
   };
   return table;
 }
 
-std::vector<std::string> job_verbs() {
-  std::vector<std::string> verbs;
-  for (const Job& job : job_table()) {
-    verbs.push_back(job.verb);
+const Program& program() {
+  static const Program made = [] {
+    Program all;
+    for (const Job& job : job_table()) {
+      all.verbs.push_back(job.verb);
+    }
+    all.choices = {{"model.name", model::model_list()},
+                   {"model.stem", model::stem_list()},
+                   {"model.init", model::init_list()},
+                   {"optim.name", optim::optimizer_list()},
+                   {"schedule.name", optim::schedule_list()}};
+    return all;
+  }();
+  return made;
+}
+
+void print_output(const std::string& text) {
+  std::cout << text << std::flush;
+  require(std::cout.good(), "the output cannot be written", errno_text(),
+          "free space where the standard output goes");
+}
+
+void log_ignored(JobContext& context) {
+  const std::vector<std::string>& ignored = context.command_line.ignored;
+  if (ignored.empty() || !context.session.world().is_root()) {
+    return;
   }
-  return verbs;
+  std::string text;
+  for (const std::string& line : ignored) {
+    text += (text.empty() ? "" : "; ") + line;
+  }
+  context.log.warning("config", "ignored: " + text);
 }
 
 }  // namespace lockstep::jobs

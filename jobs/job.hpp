@@ -21,14 +21,21 @@ struct JobContext {
 
 /// One verb of the executable. `run` throws on failure (comm::AgreedError when all ranks know).
 struct Job {
-  std::string verb;
-  std::string summary;  ///< one line for the help
+  Verb verb;
   void (*run)(JobContext& context);
 };
 
 /// The table of jobs: the one place where a verb is added.
 [[nodiscard]] const std::vector<Job>& job_table();
-[[nodiscard]] std::vector<std::string> job_verbs();
+
+/// What the command line needs to know: the verbs, and the words of models, optimizers, schedules.
+[[nodiscard]] const Program& program();
+
+/// Writes what was asked for to the standard output; throws Error when that cannot be done.
+void print_output(const std::string& text);
+
+/// One warning, on rank 0, that names the keys which the configuration leaves without effect.
+void log_ignored(JobContext& context);
 
 void run_train(JobContext& context);
 void run_evaluate(JobContext& context);

@@ -212,6 +212,7 @@ void run_train(JobContext& context) {
   const std::string run_path = control.broadcast(folder ? folder->path() : std::string());
 
   log.info("run", build_summary());
+  log_ignored(context);
   log.info("run",
            "run folder " + run_path + ", device " + train::device_text(device, plan.threads));
   if (world.is_root() && !plan.warning.empty()) {

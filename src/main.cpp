@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "job.hpp"
@@ -30,30 +31,39 @@ void await_lower_ranks(int rank) {
   std::this_thread::sleep_for(std::min(rank, kRanksThatWait) * std::chrono::milliseconds(300));
 }
 
+std::string request(const CommandLine& line) {
+  std::string text = line.verb;
+  for (const auto& [name, wanted] :
+       {std::pair("help", line.help), std::pair("version", line.version),
+        std::pair("options", line.list_options), std::pair("print-config", line.print_config)}) {
+    text += wanted ? std::string(" --") + name : "";
+  }
+  return text;
+}
+
+/// Such a verb shows its configuration itself, once it knows what the checkpoint brings.
+bool takes_checkpoint(const std::string& verb) {
+  return !jobs::program().find_verb(verb)->inherits.empty();
+}
+
 /// --help, --version and the like; true when there was such a request.
 bool answer(const CommandLine& command_line, bool speak) {
   std::string text;
   if (command_line.help) {
-    std::vector<std::string> lines;
-    for (const jobs::Job& job : jobs::job_table()) {
-      lines.push_back(job.verb + "  " + job.summary);
-    }
-    text = help_text(lines);
+    text = help_text(jobs::program(), command_line.verb);
   } else if (command_line.version) {
     text = build_summary() + "\n";
   } else if (command_line.list_options) {
     for (const std::string& key : option_keys()) {
       text += key + "\n";
     }
-  } else if (command_line.print_config) {
+  } else if (command_line.print_config && !takes_checkpoint(command_line.verb)) {
     text = print_config_text(command_line);
   } else {
     return false;
   }
   if (speak) {
-    std::cout << text << std::flush;
-    require(std::cout.good(), "the output cannot be written", errno_text(),
-            "free space where the standard output goes");
+    jobs::print_output(text);
   }
   return true;
 }
@@ -63,12 +73,12 @@ void run(const std::vector<std::string>& args, comm::MpiSession& session) {
   auto start = session.make_collectives({.name = "start"});
   CommandLine command_line;
   comm::agreed_phase(*start, [&] {
-    command_line = parse_command_line(args, jobs::job_verbs());
-    if (!command_line.help && !command_line.version && command_line.checkpoint.empty()) {
-      validate(command_line.config);
-    }
+    command_line = parse_command_line(args, jobs::program());
+    validate(command_line.config);
     FaultPoint(command_line.config.fault, world.rank).at("config");
   });
+  // A rank that leaves after --help would let the others wait.
+  comm::require_same(*start, request(command_line), "what it is asked to do");
   if (answer(command_line, world.is_root())) {
     return;
   }
@@ -80,8 +90,9 @@ void run(const std::vector<std::string>& args, comm::MpiSession& session) {
   report::RunLog log(world.rank, report::level_from_name(config.run.log_level));
   jobs::JobContext context{args, command_line, session, *control, log};
   const auto& table = jobs::job_table();
-  const auto job = std::find_if(table.begin(), table.end(),
-                                [&](const auto& entry) { return entry.verb == command_line.verb; });
+  const auto job = std::find_if(table.begin(), table.end(), [&](const auto& entry) {
+    return entry.verb.name == command_line.verb;
+  });
   try {
     job->run(context);
     FaultPoint(config.fault, world.rank).at("exit");

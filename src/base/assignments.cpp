@@ -89,19 +89,31 @@ std::string Assignment::what() const {
   return origin == kCommandLineOrigin ? "--" + option->name() : origin + ": " + option->name();
 }
 
-void apply_assignments(const std::vector<Assignment>& assignments, RunConfig& config,
+std::string Assignment::source() const {
+  return origin == kCommandLineOrigin ? origin : origin.substr(0, origin.rfind(':'));
+}
+
+void apply_assignments(const std::vector<Assignment>& assignments,
+                       const std::map<std::string, std::vector<Choice>>& choices, RunConfig& config,
                        std::map<std::string, std::string>& origin) {
+  const auto assign = [&](const Assignment& assignment, const std::string& text) {
+    const auto known = choices.find(assignment.option->name());
+    if (known != choices.end()) {
+      check_word(choice_names(known->second), text, assignment.what());
+    }
+    set_option(config, *assignment.option, text, assignment.what());
+  };
   std::map<std::string, const Assignment*> finals;
   for (const Assignment& assignment : assignments) {
     if (!refers(assignment)) {
-      set_option(config, *assignment.option, assignment.text, assignment.what());
+      assign(assignment, assignment.text);
     }
     finals[assignment.option->name()] = &assignment;
   }
   for (const auto& [name, assignment] : finals) {
-    origin[name] = assignment->origin;
+    origin[name] = assignment->of_checkpoint ? kCheckpointOrigin : assignment->origin;
     if (refers(*assignment)) {
-      set_option(config, *assignment->option, Resolver(finals).text_of(name), assignment->what());
+      assign(*assignment, Resolver(finals).text_of(name));
     }
   }
 }

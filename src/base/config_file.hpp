@@ -14,12 +14,17 @@ struct Assignment {
   std::string text;
   bool literal = false;  ///< quoted: `${...}` in it means itself
   std::string origin;    ///< "FILE:LINE" or "command line"
+  bool of_checkpoint = false;
 
   /// How errors name it: "FILE:LINE: section.key" or "--section.key".
   [[nodiscard]] std::string what() const;
+  /// The file, or "command line".
+  [[nodiscard]] std::string source() const;
 };
 
 inline constexpr const char* kCommandLineOrigin = "command line";
+inline constexpr const char* kCheckpointOrigin = "checkpoint";
+inline constexpr const char* kDefaultOrigin = "default";
 
 /// Reads a config file and, before it, what it includes. Format: `include = path` lines (relative
 /// to the file), then `[section]` and `key = value` lines; comments start with # or ; at the
@@ -34,8 +39,10 @@ inline constexpr const char* kCommandLineOrigin = "command line";
 
 /// Applies the assignments in order, later ones over earlier ones, and resolves `${section.key}` to
 /// the final text of that key (`$${` is a plain `${`). Every assignment is checked, overridden ones
-/// too, unless it refers to others. `origin` gets the origin of each key that was assigned.
-void apply_assignments(const std::vector<Assignment>& assignments, RunConfig& config,
+/// too, unless it refers to others; `choices` are those of the Program. `origin` gets the origin of
+/// each key that was assigned.
+void apply_assignments(const std::vector<Assignment>& assignments,
+                       const std::map<std::string, std::vector<Choice>>& choices, RunConfig& config,
                        std::map<std::string, std::string>& origin);
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 #include <variant>
 #include <vector>
 
+#include "config_file.hpp"
 #include "lockstep/base/build_info.hpp"
 #include "lockstep/base/cli.hpp"
 #include "option_table.hpp"
@@ -14,17 +15,11 @@ namespace {
 constexpr std::size_t kWidth = 98;
 constexpr std::size_t kHelpColumn = 36;
 
-constexpr std::string_view kExamples =
+constexpr std::string_view kUsage =
     R"(Train image classifiers on one machine or a cluster, one process (rank) per GPU or CPU share.
 
 Usage: lockstep VERB [--config FILE]... [--section.key VALUE]...
 
-  lockstep train --config configs/cifar_cnn.cfg --data.train shards/train
-  mpirun -np 4 lockstep train --config configs/cifar_cnn.cfg --data.train shards/train \
-      --data.test shards/test --train.epochs 20
-  mpirun -np 4 lockstep evaluate --checkpoint runs/NAME/checkpoints/best --data.test shards/test
-
-Verbs:
 )";
 
 constexpr std::string_view kFiles = R"(
@@ -75,9 +70,11 @@ std::string hanging(std::string head, std::string_view text) {
   return result;
 }
 
-std::string allowed_text(const Option& option) {
+using Choices = std::vector<Choice>;
+
+std::string allowed_text(const Option& option, const Choices& choices) {
   std::string text;
-  for (const std::string& word : option.words) {
+  for (const std::string& word : option.chosen ? choice_names(choices) : option.words) {
     text += (text.empty() ? "" : "|") + word;
   }
   if (std::holds_alternative<Binding<bool>>(option.value)) {
@@ -86,41 +83,62 @@ std::string allowed_text(const Option& option) {
   return text.empty() ? option.range.text() : text;
 }
 
-std::string option_help(const Option& option) {
+std::string option_help(const Option& option, const Choices& choices) {
   const std::string value = option_text(RunConfig{}, option);
-  const std::string allowed = allowed_text(option);
+  const std::string allowed = allowed_text(option, choices);
   std::string values = "[" + (value.empty() ? std::string("empty") : value) +
                        (allowed.empty() ? "" : "; " + allowed) + "]";
   std::replace(values.begin(), values.end(), ' ', kFixedSpace);
-  return hanging("  --" + option.name() + " " + option.placeholder, option.help + " " + values);
+  std::string text =
+      hanging("  --" + option.name() + " " + option.placeholder, option.help + " " + values);
+  for (const Choice& choice : choices) {
+    if (!choice.summary.empty()) {
+      text += hanging("      " + choice.name, choice.summary);
+    }
+  }
+  return text;
+}
+
+std::string verbs_help(const Program& program) {
+  std::string text;
+  for (const Verb& verb : program.verbs) {
+    text += verb.example;
+  }
+  text += "\nVerbs (lockstep VERB --help shows what one of them takes):\n";
+  for (const Verb& verb : program.verbs) {
+    text += hanging("  " + verb.name, verb.summary);
+  }
+  text += "\nGeneral:\n";
+  text += hanging("  --config FILE", "read a config file; may be given again, later files win");
+  text += hanging("  --print-config", "show every value and where it comes from, then leave");
+  text += hanging("  -h, --help", "show this text");
+  text += hanging("  --version", "show version and build");
+  for (const Verb& verb : program.verbs) {
+    for (const VerbOption& option : verb.options) {
+      text += hanging("  --" + option.name + " " + option.placeholder,
+                      option.help + " (" + verb.name + ")");
+    }
+  }
+  return text;
 }
 
 }  // namespace
 
-std::string help_text(const std::vector<std::string>& verb_lines) {
-  std::string text = "lockstep " + version() + "\n" + std::string(kExamples);
-  for (const std::string& line : verb_lines) {
-    const std::size_t gap = std::min(line.find("  "), line.size());
-    const std::size_t summary = std::min(line.find_first_not_of(' ', gap), line.size());
-    text += hanging("  " + line.substr(0, gap), line.substr(summary));
-  }
-  text += "\nGeneral:\n";
-  text += hanging("  --config FILE", "read a config file; may be given again, later files win");
-  text += hanging("  --checkpoint PATH", "checkpoint to score (evaluate)");
-  text += hanging("  --print-config", "show every value and where it comes from, then leave");
-  text += hanging("  -h, --help", "show this text");
-  text += hanging("  --version", "show version and build");
-  text += kFiles;
+std::string help_text(const Program& program, const std::string& verb) {
+  std::string text = "lockstep " + version() + "\n" + std::string(kUsage);
+  text += verbs_help(program) + std::string(kFiles);
+  const Verb* only = program.find_verb(verb);
   std::string section;
   for (const Option& option : option_table()) {
-    if (option.hidden) {
+    if (option.hidden || (only != nullptr && !only->may_set(option.role))) {
       continue;
     }
     if (option.section != section) {
       section = option.section;
       text += "\n[" + section + "]\n";
     }
-    text += option_help(option);
+    const auto choices = program.choices.find(option.name());
+    text += option_help(option, choices == program.choices.end() ? Choices{} : choices->second);
   }
   return text.append(kExitCodes);
 }
@@ -129,9 +147,9 @@ std::string print_config_text(const CommandLine& command_line) {
   std::string text;
   std::string section;
   for (const Option& option : option_table()) {
-    const auto found = command_line.origin.find(option.name());
-    const std::string origin = found == command_line.origin.end() ? "default" : found->second;
-    if (option.hidden && origin == "default") {
+    const auto origin = command_line.origin.find(option.name());
+    if (origin == command_line.origin.end() ||
+        (option.hidden && origin->second == kDefaultOrigin)) {
       continue;
     }
     if (option.section != section) {
@@ -140,7 +158,7 @@ std::string print_config_text(const CommandLine& command_line) {
     }
     std::string line = option.key + " = " + file_value_text(command_line.config, option);
     line.resize(std::max<std::size_t>(line.size() + 2, kHelpColumn), ' ');
-    text += line + "# " + origin + "\n";
+    text += line + "# " + origin->second + "\n";
   }
   return text;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lockstep/base/config.hpp"
+#include "lockstep/base/program.hpp"
 
 namespace lockstep {
 
@@ -44,7 +45,9 @@ struct Option {
   AnyBinding value;
   NumberRange range;
   std::vector<std::string> words;  ///< allowed words of a text; empty: any text
+  bool chosen = false;             ///< the allowed words are the Program's choices
   std::string placeholder;         ///< of the value in the help: N, X, PATH, ...
+  OptionRole role = OptionRole::kTraining;
   bool hidden = false;
 
   [[nodiscard]] std::string name() const { return section + "." + key; }
@@ -67,6 +70,13 @@ struct Option {
 /// stands ("base.cfg:3: optim.lr").
 void set_option(RunConfig& config, const Option& option, const std::string& text,
                 const std::string& what);
+
+/// Throws UsageError unless `text` is one of the words; `what` as in set_option.
+void check_word(const std::vector<std::string>& words, const std::string& text,
+                const std::string& what);
+
+/// Gives the option its default again.
+void reset_option(RunConfig& config, const Option& option);
 
 /// The option's value as plain text, which set_option reads back to the same value.
 [[nodiscard]] std::string option_text(const RunConfig& config, const Option& option);

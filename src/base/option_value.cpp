@@ -29,16 +29,6 @@ void check_range(const Option& option, double value, const std::string& text,
   }
 }
 
-void check_word(const Option& option, const std::string& text, const std::string& what) {
-  if (option.words.empty() || std::count(option.words.begin(), option.words.end(), text) > 0) {
-    return;
-  }
-  const std::string nearest = nearest_name(text, option.words);
-  throw UsageError(what + ": '" + text + "' is not a known word",
-                   "allowed: " + joined(option.words),
-                   nearest.empty() ? "write one of them" : "did you mean " + nearest + "?");
-}
-
 bool needs_quotes(const std::string& text) {
   if (text.empty()) {
     return false;
@@ -94,6 +84,16 @@ std::string NumberRange::text() const {
   return from ? (low_open ? "above " : "at least ") + number_text(low) : std::string();
 }
 
+void check_word(const std::vector<std::string>& words, const std::string& text,
+                const std::string& what) {
+  if (std::count(words.begin(), words.end(), text) > 0) {
+    return;
+  }
+  const std::string nearest = nearest_name(text, words);
+  throw UsageError(what + ": '" + text + "' is not a known word", "allowed: " + joined(words),
+                   nearest.empty() ? "write one of them" : "did you mean " + nearest + "?");
+}
+
 void set_option(RunConfig& config, const Option& option, const std::string& text,
                 const std::string& what) {
   std::visit(
@@ -101,7 +101,9 @@ void set_option(RunConfig& config, const Option& option, const std::string& text
         auto& field = binding.ref(config);
         using T = std::remove_reference_t<decltype(field)>;
         if constexpr (std::is_same_v<T, std::string>) {
-          check_word(option, text, what);
+          if (!option.words.empty()) {
+            check_word(option.words, text, what);
+          }
           field = text;
         } else if constexpr (std::is_same_v<T, bool>) {
           field = parse_bool(text, what);
@@ -124,6 +126,12 @@ void set_option(RunConfig& config, const Option& option, const std::string& text
         }
       },
       option.value);
+}
+
+void reset_option(RunConfig& config, const Option& option) {
+  const RunConfig defaults;
+  std::visit([&](const auto& binding) { binding.ref(config) = binding.get(defaults); },
+             option.value);
 }
 
 std::string option_text(const RunConfig& config, const Option& option) {

@@ -2,8 +2,10 @@
 
 #include <ATen/ops/ones.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "architectures.hpp"
 #include "init.hpp"
@@ -12,16 +14,23 @@
 namespace lockstep::model {
 namespace {
 
+/// By how much a model shrinks its picture: at least one pixel must be left.
+using ShrinkRule = std::int64_t (*)(const ModelOptions&);
+
 struct TableEntry {
   std::string_view name;
   std::string_view summary;
   std::shared_ptr<Network> (*make)(const ModelOptions&, comm::Collectives&);
   InitRule init;
   std::int64_t default_width;
-  bool has_dropout;
-  bool has_batch_norm;
-  bool has_stem;
+  ShrinkRule shrinks_by;
+  std::array<std::string_view, 3> options;  ///< those of kOptional that it has
 };
+
+constexpr std::int64_t by_four(const ModelOptions& /*options*/) { return 4; }
+constexpr std::int64_t by_stem(const ModelOptions& options) {
+  return options.stem == "imagenet" ? 32 : 8;
+}
 
 constexpr std::array<TableEntry, 3> kModels{{
     {"simple_cnn",
@@ -29,83 +38,97 @@ constexpr std::array<TableEntry, 3> kModels{{
      &make_simple_cnn,
      {WeightInit::kUniformFanIn, WeightInit::kUniformFanIn, BiasInit::kUniformFanIn},
      32,
-     true,
-     false,
-     false},
+     &by_four,
+     {"model.dropout"}},
     {"cifar_cnn",
      "4 convolutions (32, 32, 64, 64) with BatchNorm, 2 linear layers",
      &make_cifar_cnn,
      {WeightInit::kKaimingFanOut, WeightInit::kNormal001, BiasInit::kZero},
      32,
-     true,
-     true,
-     false},
+     &by_four,
+     {"model.dropout", "model.bn_momentum"}},
     {"resnet18",
      "ResNet-18 with torchvision's names; model.stem fits it to small pictures",
      &make_resnet18,
      {WeightInit::kKaimingFanOut, WeightInit::kUniformFanIn, BiasInit::kUniformFanIn},
      64,
-     false,
-     true,
-     true},
+     &by_stem,
+     {"model.bn_momentum", "model.stem"}},
 }};
 
-constexpr std::array<std::pair<std::string_view, WeightInit>, 3> kInits{{
-    {"kaiming_fan_in", WeightInit::kKaimingFanIn},
-    {"kaiming_fan_out", WeightInit::kKaimingFanOut},
-    {"xavier", WeightInit::kXavier},
+/// Options that not every model has.
+struct Optional {
+  std::string_view key;
+  std::string_view missing;  ///< what a model without it says
+  bool (*given)(const ModelOptions&);
+};
+
+const std::array<Optional, 3> kOptional{{
+    {"model.dropout", "it has no dropout layer",
+     [](const ModelOptions& options) { return options.dropout != ModelOptions{}.dropout; }},
+    {"model.bn_momentum", "it has no BatchNorm layer",
+     [](const ModelOptions& options) { return options.bn_momentum != ModelOptions{}.bn_momentum; }},
+    {"model.stem", "its first layer is fixed",
+     [](const ModelOptions& options) { return options.stem != ModelOptions{}.stem; }},
+}};
+
+struct InitEntry {
+  std::string_view name;
+  std::string_view summary;
+  WeightInit weights;
+};
+
+constexpr std::string_view kOwnInit = "model";
+constexpr std::array<InitEntry, 3> kInits{{
+    {"kaiming_fan_in", "normal, by the inputs of a unit (He et al. 2015)",
+     WeightInit::kKaimingFanIn},
+    {"kaiming_fan_out", "normal, by the outputs of a unit", WeightInit::kKaimingFanOut},
+    {"xavier", "uniform, by both (Glorot, Bengio 2010)", WeightInit::kXavier},
 }};
 
 std::string in_quotes(std::string_view text) { return "\"" + std::string(text) + "\""; }
 
 // "did you mean X?", or all candidates when none is near.
-std::string hint_for(std::string_view word, const std::vector<std::string_view>& candidates) {
-  const std::string nearest = nearest_name(word, candidates);
+std::string hint_for(std::string_view word, const std::vector<Choice>& choices) {
+  const std::vector<std::string> names = choice_names(choices);
+  const std::string nearest = nearest_name(word, names);
   if (!nearest.empty()) return "did you mean " + in_quotes(nearest) + "?";
   std::string all = "choose one of";
-  for (const auto candidate : candidates) all += " " + std::string(candidate);
+  for (const std::string& name : names) all += " " + name;
   return all;
 }
 
 const TableEntry& find_model(const std::string& name) {
-  std::vector<std::string_view> names;
   for (const auto& entry : kModels) {
     if (entry.name == name) return entry;
-    names.push_back(entry.name);
   }
   throw UsageError("unknown model " + in_quotes(name), "it is not in the table of models",
-                   hint_for(name, names));
+                   hint_for(name, model_list()));
 }
 
 InitRule find_init(const std::string& name, const InitRule& of_model) {
-  if (name == "model") return of_model;
-  std::vector<std::string_view> names{"model"};
-  for (const auto& [key, weights] : kInits) {
-    if (key == name) return {weights, weights, BiasInit::kZero};
-    names.push_back(key);
+  if (name == kOwnInit) return of_model;
+  for (const auto& entry : kInits) {
+    if (entry.name == name) return {entry.weights, entry.weights, BiasInit::kZero};
   }
   throw UsageError("unknown model.init " + in_quotes(name), "no such initialisation",
-                   hint_for(name, names));
-}
-
-void require_option(bool holds, std::string_view option, std::string_view model,
-                    std::string_view why) {
-  if (holds) return;
-  throw UsageError("model.name=" + std::string(model) + " has no option " + std::string(option),
-                   why, "leave it at its default or choose another model");
+                   hint_for(name, init_list()));
 }
 
 void check_options(const ModelOptions& options, const TableEntry& entry) {
-  const ModelOptions defaults;
-  require_option(entry.has_dropout || options.dropout == 0, "model.dropout", entry.name,
-                 "it has no dropout layer");
-  require_option(entry.has_batch_norm || options.bn_momentum == defaults.bn_momentum,
-                 "model.bn_momentum", entry.name, "it has no BatchNorm layer");
-  require_option(entry.has_stem || options.stem == defaults.stem, "model.stem", entry.name,
-                 "its first layer is fixed");
-  if (options.stem != "cifar" && options.stem != "imagenet") {
+  for (const Optional& option : kOptional) {
+    const bool has =
+        std::find(entry.options.begin(), entry.options.end(), option.key) != entry.options.end();
+    if (!has && option.given(options)) {
+      throw UsageError(
+          "model.name=" + std::string(entry.name) + " has no option " + std::string(option.key),
+          option.missing, "leave it at its default or choose another model");
+    }
+  }
+  const std::vector<std::string> stems = choice_names(stem_list());
+  if (std::find(stems.begin(), stems.end(), options.stem) == stems.end()) {
     throw UsageError("unknown model.stem " + in_quotes(options.stem), "no such first layer",
-                     hint_for(options.stem, {"cifar", "imagenet"}));
+                     hint_for(options.stem, stem_list()));
   }
   if (options.classes < 1 || options.width < 0 || options.bn_momentum < 0 ||
       options.bn_momentum > 1) {
@@ -115,8 +138,7 @@ void check_options(const ModelOptions& options, const TableEntry& entry) {
                          " bn_momentum=" + std::to_string(options.bn_momentum),
                      "classes from 1, width from 0, bn_momentum in [0, 1]");
   }
-  // The factor by which a model shrinks its picture: at least one pixel must be left.
-  const std::int64_t factor = !entry.has_stem ? 4 : options.stem == "imagenet" ? 32 : 8;
+  const std::int64_t factor = entry.shrinks_by(options);
   if (options.height < factor || options.width_pixels < factor) {
     throw UsageError("pictures of " + std::to_string(options.height) + " x " +
                          std::to_string(options.width_pixels) + " pixels are too small for " +
@@ -141,12 +163,28 @@ std::shared_ptr<Network> make_model(const ModelOptions& options,
   return network;
 }
 
-std::vector<ModelEntry> model_list() {
-  std::vector<ModelEntry> list;
+std::vector<Choice> model_list() {
+  std::vector<Choice> list;
   for (const auto& entry : kModels) {
+    Choice choice{std::string(entry.name), std::string(entry.summary)};
+    for (const std::string_view option : entry.options) {
+      if (!option.empty()) choice.options.emplace_back(option);
+    }
+    list.push_back(std::move(choice));
+  }
+  return list;
+}
+
+std::vector<Choice> init_list() {
+  std::vector<Choice> list{{std::string(kOwnInit), "as the network prescribes"}};
+  for (const auto& entry : kInits) {
     list.push_back({std::string(entry.name), std::string(entry.summary)});
   }
   return list;
+}
+
+std::vector<Choice> stem_list() {
+  return {{"cifar", "3x3, for small pictures"}, {"imagenet", "7x7, stride 2, then pooling"}};
 }
 
 }  // namespace lockstep::model

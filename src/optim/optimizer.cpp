@@ -1,6 +1,5 @@
 #include "lockstep/optim/optimizer.hpp"
 
-#include <array>
 #include <string_view>
 
 #include "adamw.hpp"
@@ -10,8 +9,6 @@
 namespace lockstep::optim {
 namespace {
 
-constexpr std::array<std::string_view, 2> kNames{"sgd", "adamw"};
-
 void require_value(bool holds, std::string_view key, double value, std::string_view range) {
   if (holds) return;
   throw UsageError(std::string(key) + " cannot be " + std::to_string(value),
@@ -19,6 +16,14 @@ void require_value(bool holds, std::string_view key, double value, std::string_v
 }
 
 }  // namespace
+
+std::vector<Choice> optimizer_list() {
+  return {
+      {"sgd", "stochastic gradient descent with momentum", {"optim.momentum", "optim.nesterov"}},
+      {"adamw",
+       "Adam with decoupled weight decay (Loshchilov, Hutter 2019)",
+       {"optim.beta1", "optim.beta2", "optim.eps"}}};
+}
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,
                                           std::vector<NamedParameter> parameters) {
@@ -41,7 +46,7 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,
     require_value(options.eps > 0, "optim.eps", options.eps, "a number above 0");
     return std::make_unique<AdamW>(options, parameters);
   }
-  const std::string nearest = nearest_name(options.name, kNames);
+  const std::string nearest = nearest_name(options.name, choice_names(optimizer_list()));
   throw UsageError("unknown optim.name \"" + options.name + "\"", "no such optimizer",
                    nearest.empty() ? "choose sgd or adamw" : "did you mean \"" + nearest + "\"?");
 }

@@ -1,7 +1,6 @@
 #include "lockstep/optim/schedule.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numbers>
 #include <string_view>
@@ -10,8 +9,6 @@
 
 namespace lockstep::optim {
 namespace {
-
-constexpr std::array<std::string_view, 4> kNames{"constant", "step", "cosine", "linear"};
 
 void require_value(bool holds, std::string_view key, double value, std::string_view range) {
   if (holds) return;
@@ -42,9 +39,17 @@ double learning_rate(const ScheduleOptions& options, std::int64_t update) {
   return options.min_lr + range * (1.0 + std::cos(std::numbers::pi * t)) / 2.0;
 }
 
+std::vector<Choice> schedule_list() {
+  return {{"constant", "stays at optim.lr"},
+          {"step", "falls in steps", {"schedule.step_epochs", "schedule.gamma"}},
+          {"cosine", "half a cosine down to schedule.min_lr", {"schedule.min_lr"}},
+          {"linear", "a straight line down to schedule.min_lr", {"schedule.min_lr"}}};
+}
+
 void validate(const ScheduleOptions& options) {
-  if (std::find(kNames.begin(), kNames.end(), options.name) == kNames.end()) {
-    const std::string nearest = nearest_name(options.name, kNames);
+  const std::vector<std::string> names = choice_names(schedule_list());
+  if (std::find(names.begin(), names.end(), options.name) == names.end()) {
+    const std::string nearest = nearest_name(options.name, names);
     throw UsageError("unknown schedule.name \"" + options.name + "\"", "no such schedule",
                      nearest.empty() ? "choose one of constant step cosine linear"
                                      : "did you mean \"" + nearest + "\"?");

@@ -34,6 +34,16 @@ COMMAND_LINE = [
     (["train", "stray"], ["stray"]),
     (["train"], ["data.train"]),
     (["evaluate"], ["checkpoint"]),
+    (["evaluate", "--print-config"], ["checkpoint"]),
+    (["evaluate", "--optim.lr", "9"], ["--optim.lr has no effect on evaluate", "train"]),
+    (["evaluate", "--train.batch_size=3"], ["--train.batch_size has no effect on evaluate"]),
+    (["evaluate", "--data.train", "nowhere"], ["--data.train has no effect on evaluate"]),
+    (["evaluate", "--model.name", "resnet18"], ["--model.name has no effect on evaluate"]),
+    (["train", "--checkpoint", "a"], ["--checkpoint does not belong to train", "evaluate"]),
+    (["train", "--run.name", "a b"], ["run.name", "space"]),
+    (["train", "--comm.timeout", "1e8"], ["comm.timeout", "above 0 to 1e+07"]),
+    (["train", "--comm.bucket_mb", "1e300"], ["comm.bucket_mb", "above 0 to 1e+06"]),
+    (["train", "--fault.seconds", "1e300"], ["fault.seconds"]),
 ]
 
 

@@ -72,6 +72,11 @@ REFUSED = {
     "reflect": ({"augment.crop_mode": "reflect", "augment.crop_padding": 16},
                 ["augment.crop_padding", "16 pixels"]),
     "nesterov": ({"optim.nesterov": True, "optim.momentum": 0}, ["nesterov", "momentum"]),
+    "adamw_momentum": ({"optim.name": "adamw", "optim.momentum": 0.5},
+                       ["optim.momentum has no effect with optim.name = adamw", "sgd"]),
+    "constant_gamma": ({"schedule.name": "constant", "schedule.gamma": 0.5},
+                       ["schedule.gamma has no effect", "choose schedule.name = step"]),
+    "crop_mode": ({"augment.crop_mode": "reflect"}, ["augment.crop_mode has no effect"]),
 }
 
 

@@ -108,6 +108,75 @@ def test_evaluate_takes_model_and_preprocessing_from_the_checkpoint(tiny_set, tm
     assert scores(result.out) == scores(run.log)
 
 
+@pytest.fixture(scope="module")
+def elsewhere(tiny_set, tmp_path_factory):
+    """A run whose machine, data and training options are good for no other place."""
+    return runs.train(tmp_path_factory.mktemp("elsewhere"), 0, {
+        **OPTIONS, "train.epochs": 1, "run.threads": 7, "run.log_level": "debug",
+        "data.threads": 3, "comm.timeout": 77, "optim.lr": 0.03, "run.dtype": "float64",
+        "data.train": tiny_set(60), "data.test": tiny_set(24), "fault.unused_parameter": True,
+        "fault.point": "evaluate"})
+
+
+def test_evaluate_takes_no_machine_no_data_and_no_fault_from_the_checkpoint(elsewhere, tiny_set,
+                                                                            lockstep):
+    best = elsewhere.folder / "checkpoints" / "best"
+    result = lockstep(0, "evaluate", checkpoint=best, data__test=tiny_set(77, seed=9),
+                      run__threads=1).ok()
+    assert re.search(r"\b1 thread\b", result.out) and " debug " not in result.out
+    assert [n for *_, n in scores(result.out)] == [77]
+    refused = lockstep(0, "evaluate", checkpoint=best).failed(2)
+    assert "data.test is not set" in refused.text
+
+
+def shown_values(text):
+    """{"section.key": (value, origin)} of --print-config."""
+    values, section = {}, ""
+    for line in text.splitlines():
+        if line.startswith("["):
+            section = line.strip("[] ")
+        elif "=" in line:
+            key, rest = line.split("=", 1)
+            value, origin = rest.split("# ", 1)
+            values[f"{section}.{key.strip()}"] = (value.strip(), origin.strip())
+    return values
+
+
+@pytest.mark.parametrize("ranks", [0, 3])
+def test_print_config_of_evaluate_shows_what_the_checkpoint_brings(ranks, elsewhere, tmp_path):
+    recipe = tmp_path / "recipe.cfg"
+    recipe.write_text("[run]\nthreads = 2\n[model]\nname = resnet18\n[optim]\nlr = 9\n")
+    out = harness.mpirun(ranks, [
+        harness.program("lockstep"), "evaluate", "--checkpoint",
+        elsewhere.folder / "checkpoints" / "best", "--config", recipe, "--data.test", "there",
+        "--print-config"]).ok().out
+    values = shown_values(out)
+    assert values["model.name"] == ("cifar_cnn", "checkpoint")
+    assert values["model.width"] == ("4", "checkpoint")
+    assert values["run.dtype"] == ("float64", "checkpoint")
+    assert values["run.threads"] == ("2", f"{recipe}:2")
+    assert values["comm.timeout"] == ("600", "default")
+    assert values["data.test"] == ("there", "command line")
+    assert "optim.lr" not in values and "data.train" not in values
+    assert out.count("[model]") == 1, "every rank says so"
+
+
+def test_a_recipe_whose_keys_lose_their_effect_is_a_warning(tiny_set, tmp_path):
+    """nesterov = true of an sgd recipe, under --optim.name adamw; what is saved runs again."""
+    recipe = tmp_path / "sgd.cfg"
+    recipe.write_text("[optim]\nname = sgd\nnesterov = true\n[schedule]\nmin_lr = 0.001\n")
+    changes = {"data.train": tiny_set(60), "config": recipe, "optim.name": "adamw",
+               "schedule.name": "constant", "train.epochs": 1}
+    run = runs.train(tmp_path, 2, changes)
+    assert run.log.count("has no effect with optim.name = adamw") == 1
+    assert run.result.text.count(f"{recipe}:3: optim.nesterov = true has no effect") == 1
+    line = next(line for line in run.log.splitlines() if "optim.nesterov" in line)
+    assert " warning " in line and "schedule.min_lr = 0.001 has no effect" in line
+    again = harness.run([harness.program("lockstep"), "train", "--config",
+                         run.folder / "config.cfg", "--run.name", "again"]).ok()
+    assert "has no effect" not in again.text
+
+
 def test_early_stopping_and_what_is_kept(tiny_set, tmp_path):
     run = runs.train(tmp_path, 0, {
         "data.train": tiny_set(60), "train.epochs": 30, "train.early_stopping": 3,

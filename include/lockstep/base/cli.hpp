@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lockstep/base/config.hpp"
+#include "lockstep/base/program.hpp"
 
 namespace lockstep {
 
@@ -15,29 +16,38 @@ struct CommandLine {
   bool help = false;
   bool version = false;
   bool print_config = false;
-  bool list_options = false;              ///< hidden: one key per line, for tests
-  std::string checkpoint;                 ///< --checkpoint (evaluate)
-  std::vector<std::string> config_files;  ///< --config, in the order given
+  bool list_options = false;                        ///< hidden: one key per line, for tests
+  std::map<std::string, std::string> verb_options;  ///< of the verb's own: "checkpoint"
+  std::vector<std::string> config_files;            ///< --config, in the order given
+  /// Keys that the verb does not use, and those that have no effect, are at their defaults.
   RunConfig config;
-  /// Where each key's value came from: "default", "FILE:LINE" or "command line".
+  /// Where the value of each key that the verb uses came from: "default", "FILE:LINE", "checkpoint"
+  /// or "command line".
   std::map<std::string, std::string> origin;
+  /// Keys of lower layers that the rest of the configuration leaves without effect, one line each.
+  std::vector<std::string> ignored;
 };
 
 /// `args` are the arguments after the program's name. Relations between values are left to
-/// validate(). Reads `[section] key = value` files in order, then `--section.key value` (or =value)
-/// of the command line; later wins. `base_text`, when not empty, is a config text (from a
-/// checkpoint) that lies under all files. Throws UsageError with file, line and nearest name. Paths
+/// validate(). Layers, later wins: files of `[section] key = value` in their order, the checkpoint,
+/// `--section.key value` (or =value) of the command line. `checkpoint_config`, when not empty, is
+/// the config text of a checkpoint, of which the verb takes the roles that it inherits;
+/// `checkpoint_name` names it in errors. Throws UsageError with file, line and nearest name. Paths
 /// stay as written.
+///
+/// A key has no effect when the value of another key says so (optim.momentum with optim.name =
+/// adamw). It is refused on the command line, and in a file that also gave that other value or lies
+/// above it, unless it is at its default there; in a layer below, it goes to `ignored`.
 [[nodiscard]] CommandLine parse_command_line(const std::vector<std::string>& args,
-                                             const std::vector<std::string>& verbs,
-                                             const std::string& base_text = {},
-                                             const std::string& base_name = {});
+                                             const Program& program,
+                                             const std::string& checkpoint_config = {},
+                                             const std::string& checkpoint_name = {});
 
-/// The help of the program: verbs (each line "verb  summary", two spaces or more between), then
-/// every option by section with default and allowed values, then the exit codes.
-[[nodiscard]] std::string help_text(const std::vector<std::string>& verb_lines);
+/// The help of the program, or of one verb: verbs, then every option (that the verb takes) by
+/// section with default and allowed values, then the exit codes.
+[[nodiscard]] std::string help_text(const Program& program, const std::string& verb = {});
 
-/// Every key with its value and origin, one a line, by section (--print-config).
+/// Every key that the verb uses with its value and origin, one a line, by section (--print-config).
 [[nodiscard]] std::string print_config_text(const CommandLine& command_line);
 
 /// All keys "section.key" of the option table, hidden ones too.

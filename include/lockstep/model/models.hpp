@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/base/choice.hpp"
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/model/network.hpp"
 
@@ -40,12 +41,12 @@ struct ModelOptions {
 [[nodiscard]] std::shared_ptr<Network> make_model(const ModelOptions& options,
                                                   comm::Collectives& batch_norm_comm);
 
-struct ModelEntry {
-  std::string name;
-  std::string summary;  ///< one line for the help
-};
-/// The table of models, in the order of the help.
-[[nodiscard]] std::vector<ModelEntry> model_list();
+/// The table of models, in the order of the help, each with those of the options that not every
+/// model has ("model.dropout").
+[[nodiscard]] std::vector<Choice> model_list();
+/// The words of model.init and model.stem.
+[[nodiscard]] std::vector<Choice> init_list();
+[[nodiscard]] std::vector<Choice> stem_list();
 
 /// requires_grad = false for parameters whose name starts with one of the comma separated prefixes;
 /// returns how many tensors. Throws UsageError when a prefix matches nothing (nearest named) or

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "lockstep/base/choice.hpp"
+
 namespace lockstep::optim {
 
 struct OptimizerOptions {
@@ -37,6 +39,9 @@ class Optimizer {
   /// State tensors per parameter (SGD with momentum 1, AdamW 2), for the memory summary.
   [[nodiscard]] virtual std::int64_t state_tensors() const = 0;
 };
+
+/// The optimizers, in the order of the help, each with the keys that it alone uses.
+[[nodiscard]] std::vector<Choice> optimizer_list();
 
 /// Throws UsageError on an unknown name.
 [[nodiscard]] std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,

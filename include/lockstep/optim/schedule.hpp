@@ -2,6 +2,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
+
+#include "lockstep/base/choice.hpp"
 
 namespace lockstep::optim {
 
@@ -21,6 +24,9 @@ struct ScheduleOptions {
 /// Hutter 2017), linear lr + (min-lr) t, step lr*gamma^floor((update)/step_updates). In the warm-up
 /// lr * (start + (1-start) * update/W).
 [[nodiscard]] double learning_rate(const ScheduleOptions& options, std::int64_t update);
+
+/// The schedules, in the order of the help, each with the keys that not all of them use.
+[[nodiscard]] std::vector<Choice> schedule_list();
 
 /// Throws UsageError on an unknown name or impossible values.
 void validate(const ScheduleOptions& options);

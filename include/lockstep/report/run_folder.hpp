@@ -12,7 +12,7 @@ namespace lockstep::report {
 class RunFolder {
  public:
   /// Creates root/name; an empty name becomes date-time_model_lr_batch, made unique. Throws
-  /// UsageError when it exists or the name is no good as one, Error when it cannot be made.
+  /// UsageError when it exists or the name is not that of one folder, Error when it cannot be made.
   /// `heartbeat`: time between two renewals of the lease.
   RunFolder(const std::string& root, const std::string& name, const std::string& default_suffix,
             std::chrono::milliseconds heartbeat = std::chrono::seconds(5));

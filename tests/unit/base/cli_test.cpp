@@ -6,16 +6,13 @@
 #include <vector>
 
 #include "error_text.hpp"
+#include "small_program.hpp"
 #include "temp_folder.hpp"
 
 namespace lockstep {
 namespace {
 
 using Args = std::vector<std::string>;
-
-CommandLine parse(const Args& args, const std::string& base_text = {}) {
-  return parse_command_line(args, {"train", "evaluate"}, base_text, "saved.cfg");
-}
 
 TEST(CommandLine, StartsFromTheDefaults) {
   const CommandLine result = parse({"train"});
@@ -41,27 +38,30 @@ TEST(CommandLine, TakesValuesAfterSpaceOrEqualsSign) {
 
 TEST(CommandLine, LaterLayersWin) {
   const TempFolder folder;
-  const std::string one = folder.write(
-      "one.cfg", "[train]\nepochs = 1\nbatch_size = 1\naccumulation = 1\neval_batch_size = 1\n");
+  (void)folder.write("zero.cfg", "[train]\nepochs = 7\nearly_stopping = 7\n");
+  const std::string one = folder.write("one.cfg",
+                                       "include = zero.cfg\n[train]\nepochs = 1\nbatch_size = "
+                                       "1\naccumulation = 1\neval_batch_size = 1\n");
   const std::string two = folder.write("two.cfg", "[train]\nbatch_size = 2\naccumulation = 2\n");
   const CommandLine result = parse({"train", "--train.accumulation", "9", "--config", one,
-                                    "--config=" + two, "--train.accumulation", "3"},
-                                   "[train]\nepochs = 7\nearly_stopping = 7\n");
+                                    "--config=" + two, "--train.accumulation", "3"});
   EXPECT_EQ(result.config.train.early_stopping, 7);
   EXPECT_EQ(result.config.train.epochs, 1);
   EXPECT_EQ(result.config.train.batch_size, 2);
   EXPECT_EQ(result.config.train.accumulation, 3);
   EXPECT_EQ(result.config_files, (Args{one, two}));
-  EXPECT_EQ(result.origin.at("train.early_stopping"), "saved.cfg:3");
-  EXPECT_EQ(result.origin.at("train.epochs"), one + ":2");
+  EXPECT_EQ(result.origin.at("train.early_stopping"), folder.path("zero.cfg") + ":3");
+  EXPECT_EQ(result.origin.at("train.epochs"), one + ":3");
   EXPECT_EQ(result.origin.at("train.batch_size"), two + ":2");
   EXPECT_EQ(result.origin.at("train.accumulation"), "command line");
 }
 
 TEST(CommandLine, EmptyValueClearsAText) {
-  const std::string base = "[run]\nname = a\n[data]\ntrain = b\n[augment]\nmean = 0.1 0.2 0.3\n";
+  const TempFolder folder;
+  const std::string base =
+      folder.write("a.cfg", "[run]\nname = a\n[data]\ntrain = b\n[augment]\nmean = 0.1 0.2 0.3\n");
   const CommandLine result =
-      parse({"train", "--run.name=", "--data.train", "", "--augment.mean="}, base);
+      parse({"train", "--config", base, "--run.name=", "--data.train", "", "--augment.mean="});
   EXPECT_EQ(result.config.run.name, "");
   EXPECT_EQ(result.config.data.train, "");
   EXPECT_TRUE(result.config.augment.mean.empty());
@@ -75,19 +75,22 @@ TEST(CommandLine, ReadsGeneralOptions) {
   EXPECT_TRUE(parse({"train", "--list-options"}).list_options);
   EXPECT_TRUE(parse({"train", "--print-config"}).print_config);
   EXPECT_FALSE(parse({"train"}).help || parse({"train"}).version || parse({"train"}).print_config);
-  EXPECT_EQ(parse({"evaluate", "--checkpoint", "runs/a/checkpoints/best"}).checkpoint,
-            "runs/a/checkpoints/best");
+  EXPECT_EQ(
+      parse({"evaluate", "--checkpoint", "runs/a/checkpoints/best"}).verb_options.at("checkpoint"),
+      "runs/a/checkpoints/best");
 }
 
 TEST(CommandLine, ResolvesReferencesAfterAllLayers) {
-  const CommandLine result = parse({"train", "--model.name", "resnet18"},
-                                   "[run]\nname = ${model.name}-${optim.lr}-$${x}\n[optim]\nlr = "
-                                   "1e-2\n[train]\neval_batch_size = ${train.batch_size}\n"
-                                   "[data]\ntrain = \"${a}\"\n");
+  const TempFolder folder;
+  const std::string file =
+      folder.write("a.cfg",
+                   "[run]\nname = ${model.name}-${optim.lr}-$${x}\n[optim]\nlr = 1e-2\n[train]\n"
+                   "eval_batch_size = ${train.batch_size}\n[data]\ntrain = \"${a}\"\n");
+  const CommandLine result = parse({"train", "--model.name", "resnet18", "--config", file});
   EXPECT_EQ(result.config.run.name, "resnet18-1e-2-${x}");
   EXPECT_EQ(result.config.train.eval_batch_size, 128);  // the default of batch_size
   EXPECT_EQ(result.config.data.train, "${a}");
-  EXPECT_EQ(result.origin.at("run.name"), "saved.cfg:2");
+  EXPECT_EQ(result.origin.at("run.name"), file + ":2");
 }
 
 TEST(CommandLine, RefusesBadReferences) {
@@ -96,12 +99,15 @@ TEST(CommandLine, RefusesBadReferences) {
             }),
             "--run.name: '${model.nam}' refers to an unknown key (a reference reads "
             "${section.key}) - did you mean model.name?");
-  EXPECT_EQ(error_text([] {
-              (void)parse({"train", "--data.val", "${data.test}"},
-                          "[data]\ntrain = ${data.val}\ntest = ${data.train}/x\n");
+  const TempFolder folder;
+  const std::string file =
+      folder.write("a.cfg", "[data]\ntrain = ${data.val}\ntest = ${data.train}/x\n");
+  EXPECT_EQ(error_text([&] {
+              (void)parse({"train", "--config", file, "--data.val", "${data.test}"});
             }),
-            "saved.cfg:3: data.test: the value refers to itself (data.test -> data.train -> "
-            "data.val -> data.test) - write out one of these values");
+            file +
+                ":3: data.test: the value refers to itself (data.test -> data.train -> data.val -> "
+                "data.test) - write out one of these values");
   EXPECT_NE(error_text([] {
               (void)parse({"train", "--run.name", "${model.name"});
             }).find("has no closing brace"),
@@ -109,6 +115,10 @@ TEST(CommandLine, RefusesBadReferences) {
   EXPECT_NE(error_text([] {
               (void)parse({"train", "--train.epochs", "${model.name}"});
             }).find("--train.epochs: 'cifar_cnn' is not a whole number"),
+            std::string::npos);
+  EXPECT_NE(error_text([] {
+              (void)parse({"train", "--optim.name", "${model.name}"});
+            }).find("--optim.name: 'cifar_cnn' is not a known word"),
             std::string::npos);
 }
 
@@ -170,8 +180,19 @@ INSTANTIATE_TEST_SUITE_P(
         BadArgs{{"train", "--print-config=yes"},
                 "cannot read --print-config (it takes no value) - leave out the value"},
         BadArgs{{"train", "--checkpoint", "a"},
-                "--checkpoint does not belong to train (it names the model that evaluate scores) - "
-                "use lockstep evaluate, or leave it out"},
+                "--checkpoint does not belong to train (it belongs to evaluate) - leave it out"},
+        BadArgs{
+            {"train", "--chekpoint", "a"},
+            "unknown option --chekpoint (no option has this name) - did you mean --checkpoint?"},
+        BadArgs{{"evaluate", "--optim.lr", "9"},
+                "--optim.lr has no effect on evaluate (it belongs to train) - leave it out"},
+        BadArgs{
+            {"evaluate", "--model.name=resnet18"},
+            "--model.name has no effect on evaluate (the checkpoint says what it is) - leave it "
+            "out"},
+        BadArgs{{"train", "--model.name", "resnet81"},
+                "--model.name: 'resnet81' is not a known word (allowed: simple_cnn, cifar_cnn, "
+                "resnet18) - did you mean resnet18?"},
         BadArgs{
             {"train", "--optim.momentum", "-0.5"},
             "--optim.momentum: -0.5 is out of range (allowed: 0 to below 1) - choose a value in "
@@ -204,17 +225,20 @@ TEST(CommandLine, NamesFileAndLineOfABadValueEvenWhenItIsOverridden) {
 }
 
 TEST(PrintConfig, ShowsValuesAndOriginsAndReadsBack) {
-  const CommandLine first =
-      parse({"train", "--optim.lr", "0.25", "--fault.rank", "2", "--data.train", "a #b"},
-            "[train]\nepochs = 3\n");
+  const TempFolder folder;
+  const std::string file = folder.write("a.cfg", "[train]\nepochs = 3\n");
+  const CommandLine first = parse({"train", "--optim.lr", "0.25", "--fault.rank", "2",
+                                   "--data.train", "a #b", "--config", file});
   const std::string text = print_config_text(first);
-  EXPECT_NE(text.find("\nepochs = 3                          # saved.cfg:2\n"), std::string::npos)
+  EXPECT_NE(text.find("\nepochs = 3                          # " + file + ":2\n"),
+            std::string::npos)
       << text;
   EXPECT_NE(text.find("\nlr = 0.25                           # command line\n"), std::string::npos);
   EXPECT_NE(text.find("\nbatch_size = 128                    # default\n"), std::string::npos);
   EXPECT_NE(text.find("[fault]\nrank = 2 "), std::string::npos);
   EXPECT_EQ(text.find("[record]"), std::string::npos);
-  EXPECT_EQ(to_text(parse({"train"}, text).config), to_text(first.config));
+  const std::string again = folder.write("b.cfg", text);
+  EXPECT_EQ(to_text(parse({"train", "--config", again}).config), to_text(first.config));
 }
 
 }  // namespace

@@ -9,13 +9,15 @@
 #include "error_text.hpp"
 #include "lockstep/base/cli.hpp"
 #include "lockstep/base/fault.hpp"
+#include "small_program.hpp"
+#include "temp_folder.hpp"
 
 namespace lockstep {
 namespace {
 
 CommandLine parsed(std::vector<std::string> args) {
   args.insert(args.begin(), "train");
-  return parse_command_line(args, {"train", "evaluate"});
+  return parse(args);
 }
 
 TEST(Config, EveryNumberOutOfRangeIsRefused) {
@@ -46,11 +48,13 @@ TEST(Config, TextReadsBackToTheSameConfig) {
   const CommandLine first = parsed({"--run.name", "a # b", "--run.root= x\"y ", "--optim.lr=.3",
                                     "--augment.mean=0.1,0.2,0.3", "--fault.point=step"});
   const std::string text = to_text(first.config);
-  const CommandLine back = parse_command_line({"train"}, {"train"}, text, "saved");
+  const TempFolder folder;
+  const std::string saved = folder.write("saved.cfg", text);
+  const CommandLine back = parsed({"--config", saved});
   EXPECT_EQ(to_text(back.config), text);
   EXPECT_EQ(back.config.run.name, "a # b");
   EXPECT_EQ(back.config.run.root, " x\"y ");
-  EXPECT_EQ(back.origin.at("optim.lr").rfind("saved:", 0), 0U);
+  EXPECT_EQ(back.origin.at("optim.lr").rfind(saved + ":", 0), 0U);
 }
 
 TEST(Config, HashChangesWithAValue) {
@@ -76,6 +80,46 @@ TEST(Validate, ChecksRelations) {
   config = {};
   config.schedule.warmup_epochs = 11;
   EXPECT_THROW(validate(config), UsageError);
+}
+
+TEST(Config, NumbersThatOverflowInUseAreRefused) {
+  for (const char* key :
+       {"comm.timeout", "run.progress_interval", "fault.seconds", "comm.bucket_mb",
+        "comm.first_bucket_mb", "optim.lr", "optim.weight_decay", "optim.eps", "schedule.min_lr",
+        "schedule.warmup_epochs", "schedule.step_epochs"}) {
+    const NumberRange range = find_option(key)->range;
+    EXPECT_LE(range.high, kMaxCount) << key;
+    EXPECT_NE(error_text([&] {
+                (void)parsed({"--" + std::string(key) + "=1e300"});
+              }).find("out of range"),
+              std::string::npos)
+        << key;
+  }
+  EXPECT_EQ(find_option("comm.timeout")->range.text(), "above 0 to 1e+07");
+  EXPECT_EQ(find_option("comm.bucket_mb")->range.text(), "above 0 to 1e+06");
+  EXPECT_EQ(find_option("comm.first_bucket_mb")->range.text(), "above 0 to 1e+06");
+  EXPECT_NE(error_text([] { (void)parsed({"--augment.std=1e-7,1,1"}); }), "(no error)");
+}
+
+TEST(Validate, NamesOfRuns) {
+  const auto refusal = [](const std::string& name) {
+    RunConfig config;
+    config.run.name = name;
+    return error_text([&] { validate(config); });
+  };
+  for (const std::string name : {"a/b", "/a", "..", ".", ".hidden", "-rf", "a b", " a", "a\nb",
+                                 "a\tb", "a*", "a?", "a:b", "a$b", "a\\b", "a'b", "~a", "a\x7f"}) {
+    EXPECT_NE(refusal(name).find("cannot name a run"), std::string::npos) << name;
+  }
+  EXPECT_EQ(
+      refusal("a b"),
+      "run.name: \"a b\" cannot name a run (it contains a space or a control character) - use "
+      "letters, digits and ._-+=,@; run.root says where the folder lies");
+  EXPECT_NE(refusal(std::string(201, 'a')).find("longer than 200"), std::string::npos);
+  for (const std::string& name : {std::string(), std::string("a"), std::string("a.b-c_d+e=f,g@1"),
+                                  std::string("läufe"), std::string(200, 'a')}) {
+    EXPECT_EQ(refusal(name), "(no error)") << name;
+  }
 }
 
 TEST(FaultPoint, ThrowsAndSpoilsWhereItIsToldTo) {

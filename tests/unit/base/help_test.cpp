@@ -6,6 +6,7 @@
 #include "base/option_table.hpp"
 #include "lockstep/base/build_info.hpp"
 #include "lockstep/base/cli.hpp"
+#include "small_program.hpp"
 
 namespace lockstep {
 namespace {
@@ -15,7 +16,7 @@ bool has(const std::string& text, const std::string& part) {
 }
 
 TEST(Help, ShowsEveryOptionThatIsNotHidden) {
-  const std::string text = help_text({"train     train a model", "evaluate  score a model"});
+  const std::string text = help_text(small_program());
   for (const Option& option : option_table()) {
     EXPECT_EQ(has(text, "--" + option.name() + " "), !option.hidden) << option.name();
     EXPECT_EQ(has(text, "\n[" + option.section + "]\n"), !option.hidden) << option.section;
@@ -28,19 +29,33 @@ TEST(Help, ShowsEveryOptionThatIsNotHidden) {
 }
 
 TEST(Help, ShowsDefaultsAllowedValuesVerbsExamplesAndExitCodes) {
-  const std::string text = help_text({"train     train a model"});
+  const std::string text = help_text(small_program());
   EXPECT_TRUE(has(text, "\n  train                             train a model\n"));
   EXPECT_TRUE(has(text, "[sgd; sgd|adamw]"));
   EXPECT_TRUE(has(text, "[128; at least 1]"));
   EXPECT_TRUE(has(text, "[0.9; 0 to below 1]"));
   EXPECT_TRUE(has(text, "[false; true|false]"));
-  EXPECT_LT(text.find("mpirun -np 4 lockstep train"), text.find("[run]"));
+  EXPECT_TRUE(has(text, "[cifar_cnn; simple_cnn|cifar_cnn|resnet18]"));
+  EXPECT_TRUE(has(text, "\n      cifar_cnn                     four convolutions\n"));
+  EXPECT_TRUE(has(text, "\n  --checkpoint PATH                 model to score (evaluate)\n"));
+  EXPECT_LT(text.find("  lockstep train --config a.cfg\n"), text.find("[run]"));
   EXPECT_TRUE(has(text, "\n  85  saved and stopped on request, go on later\n"));
   EXPECT_GT(text.find("Exit codes"), text.find("--comm.timeout"));
 }
 
+TEST(Help, OfAVerbShowsWhatItsCommandLineTakes) {
+  const std::string text = help_text(small_program(), "evaluate");
+  for (const Option& option : option_table()) {
+    const bool taken =
+        !option.hidden && small_program().find_verb("evaluate")->may_set(option.role);
+    EXPECT_EQ(has(text, "--" + option.name() + " "), taken) << option.name();
+  }
+  EXPECT_TRUE(has(text, "--data.test ") && has(text, "--run.device "));
+  EXPECT_FALSE(has(text, "--optim.lr ") || has(text, "--model.name "));
+}
+
 TEST(Help, FitsATerminal) {
-  std::istringstream lines(help_text({"train     train a model"}));
+  std::istringstream lines(help_text(small_program()));
   for (std::string line; std::getline(lines, line);) {
     EXPECT_LE(line.size(), 100U) << line;
     EXPECT_FALSE(line.ends_with(' ')) << line;

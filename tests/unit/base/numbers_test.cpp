@@ -11,6 +11,8 @@
 #include "base/parse_value.hpp"
 #include "error_text.hpp"
 #include "lockstep/base/cli.hpp"
+#include "small_program.hpp"
+#include "temp_folder.hpp"
 
 namespace lockstep {
 namespace {
@@ -142,7 +144,8 @@ TEST_F(LocaleTest, NumbersDoNotDependOnIt) {
   const std::string text = to_text(config);
   EXPECT_NE(text.find("lr = 1234.5\n"), std::string::npos);
   EXPECT_NE(text.find("batch_size = 1234567\n"), std::string::npos);
-  const CommandLine back = parse_command_line({"train"}, {"train"}, text, "saved");
+  const TempFolder folder;
+  const CommandLine back = parse({"train", "--config", folder.write("saved.cfg", text)});
   EXPECT_EQ(back.config.optim.lr, 1234.5);
   EXPECT_EQ(back.config.train.batch_size, 1234567);
 }

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "base/config_file.hpp"
 #include "error_text.hpp"
 #include "lockstep/base/cli.hpp"
 
@@ -68,11 +70,13 @@ TEST_P(EveryOption, ChangesTextHashAndThatFieldAlone) {
       EXPECT_EQ(option_text(config, other), option_text(RunConfig{}, other)) << other.name();
     }
   }
-  const CommandLine back = parse_command_line({"train"}, {"train"}, to_text(config), "saved");
-  EXPECT_EQ(to_text(back.config), to_text(config));
-  const CommandLine given =
-      parse_command_line({"train", "--" + option.name() + "=" + other_value(option)}, {"train"});
-  EXPECT_EQ(to_text(given.config), to_text(config));
+  RunConfig read;
+  std::map<std::string, std::string> origin;
+  apply_assignments(read_config_text(to_text(config), "saved"), {}, read, origin);
+  EXPECT_EQ(to_text(read), to_text(config));
+  apply_assignments({{&option, other_value(option), false, kCommandLineOrigin}}, {}, read = {},
+                    origin);
+  EXPECT_EQ(to_text(read), to_text(config));
 }
 
 TEST_P(EveryOption, RefusesWhatItDoesNotAllow) {
@@ -147,6 +151,29 @@ TEST(OptionTable, HasEveryFieldOfTheConfig) {
     std::visit([&](const auto& binding) { places.insert(&binding.ref(config)); }, option.value);
   }
   EXPECT_EQ(places.size(), fields) << "two options are bound to one field";
+}
+
+TEST(OptionTable, RolesSayWhatIsPartOfAModelAndWhatOfAMachine) {
+  const auto keys = [](OptionRole role) {
+    std::set<std::string> names;
+    for (const Option& option : option_table()) {
+      if (option.role == role) {
+        names.insert(option.name());
+      }
+    }
+    return names;
+  };
+  using Names = std::set<std::string>;
+  EXPECT_EQ(keys(OptionRole::kNetwork),
+            (Names{"model.name", "model.stem", "model.width", "model.dropout", "model.init",
+                   "model.bn_momentum", "model.freeze", "fault.unused_parameter"}));
+  EXPECT_EQ(keys(OptionRole::kNumerics),
+            (Names{"run.dtype", "augment.mean", "augment.std", "model.memory_format"}));
+  EXPECT_EQ(keys(OptionRole::kMachine),
+            (Names{"run.device", "run.threads", "run.log_level", "data.threads", "data.prefetch",
+                   "comm.timeout", "fault.point", "fault.rank", "fault.action", "fault.step",
+                   "fault.seconds"}));
+  EXPECT_EQ(keys(OptionRole::kScoring), (Names{"data.test", "train.eval_batch_size"}));
 }
 
 TEST(OptionTable, HidesOnlyTheSectionsForTests) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <algorithm>
+
 #include "lockstep/base/check.hpp"
 #include "lockstep/model/layers.hpp"
 
@@ -32,6 +34,25 @@ TEST(ModelsTest, TableListsTheModels) {
   std::vector<std::string> names;
   for (const auto& entry : model_list()) names.push_back(entry.name);
   EXPECT_EQ(names, (std::vector<std::string>{"simple_cnn", "cifar_cnn", "resnet18"}));
+}
+
+// Each option that not every model has is refused by those that do not list it.
+TEST(ModelsTest, TableListsTheOptionsOfEachModel) {
+  const auto with = [](const std::string& name, const std::string& key) {
+    ModelOptions options{.name = name, .width = 4};
+    if (key == "model.dropout") options.dropout = 0.5;
+    if (key == "model.bn_momentum") options.bn_momentum = 0.5;
+    if (key == "model.stem") options.stem = "imagenet";
+    return message_of(options);
+  };
+  for (const auto& entry : model_list()) {
+    EXPECT_FALSE(entry.summary.empty());
+    for (const std::string key : {"model.dropout", "model.bn_momentum", "model.stem"}) {
+      const bool listed =
+          std::find(entry.options.begin(), entry.options.end(), key) != entry.options.end();
+      EXPECT_EQ(with(entry.name, key) == "no error", listed) << entry.name << " " << key;
+    }
+  }
 }
 
 TEST(ModelsTest, SimpleCnnParameters) {

@@ -178,18 +178,12 @@ TEST(RunFolder, AnExistingFolderWithoutAReadableLeaseIsRefused) {
   }
 }
 
-TEST(RunFolder, NamesThatAreNoNamesAreRefused) {
+TEST(RunFolder, NamesThatLeadElsewhereAreRefused) {
   const TempFolder root;
-  for (const std::string name : {"a/b", "/a", "..", ".", ".hidden", "-rf", "a b", "a\nb", "a\tb",
-                                 "a*", "a?", "a:b", "a$b", "a\\b", "a'b", "~a"}) {
+  for (const std::string name : {"a/b", "/a", "..", "."}) {
     EXPECT_NE(refusal(root, name).find("cannot name a run"), std::string::npos) << name;
   }
-  EXPECT_NE(refusal(root, std::string(201, 'a')).find("longer than 200"), std::string::npos);
   EXPECT_TRUE(fs::is_empty(root.path()));
-  for (const std::string& name : {std::string("a"), std::string("a.b-c_d+e=f,g@1"),
-                                  std::string("läufe"), std::string(200, 'a')}) {
-    EXPECT_EQ(refusal(root, name), "");
-  }
 }
 
 TEST(RunFolder, ARootThatCannotBeMadeIsAnErrorByName) {

@@ -1,0 +1,39 @@
+#include "trained_model.hpp"
+
+#include <string>
+
+#include "lockstep/base/check.hpp"
+
+namespace lockstep::jobs {
+
+std::optional<TrainedModel> load_trained_model(JobContext& context) {
+  comm::Collectives& control = context.control;
+  const auto& options = context.command_line.verb_options;
+  const auto given = options.find("checkpoint");
+  comm::agreed_phase(control, [&] {
+    if (given == options.end() || given->second.empty()) {
+      throw UsageError("no checkpoint is given",
+                       context.command_line.verb + " works on a trained model",
+                       "add --checkpoint runs/NAME/checkpoints/best");
+    }
+  });
+  TrainedModel trained;
+  trained.checkpoint = train::load_checkpoint_everywhere(control, given->second);
+  CommandLine command_line;
+  comm::agreed_phase(control, [&] {
+    command_line = parse_command_line(context.args, program(), trained.checkpoint.config_text,
+                                      trained.checkpoint.folder + "/config.cfg");
+    validate(command_line.config);
+  });
+  comm::require_same(control, config_hash(command_line.config), "the configuration");
+  if (command_line.print_config) {
+    if (context.session.world().is_root()) {
+      print_output(print_config_text(command_line));
+    }
+    return std::nullopt;
+  }
+  trained.config = command_line.config;
+  return trained;
+}
+
+}  // namespace lockstep::jobs
