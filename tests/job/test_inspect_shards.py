@@ -64,6 +64,11 @@ def test_wrong_mean_is_found(damaged):
     info = json.loads((damaged / "set.json").read_text())
     info["mean"][1] += 1e-6
     (damaged / "set.json").write_text(json.dumps(info))
+    sets.said(sets.inspect(damaged), 1, "00000.h5", "not those of set.json")
+    for shard in info["shards"]:  # now all agree, and are wrong
+        with h5py.File(damaged / shard["file"], "r+") as file:
+            file.attrs.modify("mean", info["mean"])
+    sets.inspect(damaged).ok()
     result = sets.inspect(damaged, "--verify")
     result.failed(1)
     assert "channel 1: the mean" in result.out and "standard deviation" not in result.out
