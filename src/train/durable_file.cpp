@@ -10,13 +10,16 @@
 #include <iterator>
 
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/system.hpp"
 
 namespace lockstep::train {
 namespace {
 
+constexpr const char* kHint =
+    "free space or give the folder write permission; what was saved before is untouched";
+
 [[noreturn]] void cannot_write(const std::string& path) {
-  throw Error("cannot write '" + path + "'", errno_text(),
-              "free space or give the folder write permission; what was saved before is untouched");
+  throw Error("cannot write '" + path + "'", errno_text(), kHint);
 }
 
 }  // namespace
@@ -75,20 +78,7 @@ void replace_durable(const std::string& path, const std::string& text) {
   }
 }
 
-void sync_folder(const std::string& folder) {
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) {
-    cannot_write(folder);
-  }
-  const int result = ::fsync(descriptor);
-  const int reason = errno;
-  ::close(descriptor);
-  // Some network file systems have no fsync for folders; the files themselves are synced.
-  if (result != 0 && reason != EINVAL) {
-    errno = reason;
-    cannot_write(folder);
-  }
-}
+void sync_folder(const std::string& folder) { lockstep::sync_folder(folder, kHint); }
 
 std::string read_file(const std::string& path) {
   // A FIFO in place of a file would be waited for for ever.
