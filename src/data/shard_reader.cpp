@@ -78,15 +78,15 @@ void check_identity(const Hdf5File& shard, const std::string& path, const SetInf
     damaged(path, "it says it has " + std::to_string(shard.integer(kSampleCountAttribute)) +
                       " samples, the set says " + std::to_string(expected));
   }
+  for (const char* name : {kImages, kLabels, kChecksums, kClasses, kSourcePaths}) {
+    if (!shard.has_dataset(name)) damaged(path, std::string("it has no dataset ") + name);
+  }
   const auto differs = [&](const char* attribute, const std::array<double, 3>& of_set) {
     const std::vector<double> own = shard.doubles(attribute);
     return !std::equal(own.begin(), own.end(), of_set.begin(), of_set.end());
   };
   if (differs(kMeanAttribute, info.mean) || differs(kStdAttribute, info.std)) {
     damaged(path, "its channel mean and std are not those of set.json");
-  }
-  for (const char* name : {kImages, kLabels, kChecksums, kClasses, kSourcePaths}) {
-    if (!shard.has_dataset(name)) damaged(path, std::string("it has no dataset ") + name);
   }
 }
 

@@ -19,11 +19,11 @@ namespace {
 
 constexpr const char* kTemporaryPrefix = ".saving-";
 
-std::string name_of(const TrainingState& state) {
+std::string name_of(std::int64_t epoch, std::int64_t update, std::int64_t attempt) {
   std::array<char, 64> text{};
   std::snprintf(text.data(), text.size(), "epoch-%04lld_update-%08lld",
-                static_cast<long long>(state.epoch), static_cast<long long>(state.update));
-  return text.data();
+                static_cast<long long>(epoch), static_cast<long long>(update));
+  return text.data() + (attempt > 1 ? "_attempt-" + std::to_string(attempt) : std::string());
 }
 
 std::string pointer_text(const std::string& folder, const std::string& name) {
@@ -40,10 +40,6 @@ std::string pointed_name(const std::string& pointer) {
   const auto json = nlohmann::json::parse(read_file(pointer), nullptr, false);
   const auto named = json.is_object() ? json.find("checkpoint") : json.end();
   return named != json.end() && named->is_string() ? named->get<std::string>() : std::string();
-}
-
-bool is_unreadable(const std::string& pointer) {
-  return fs::exists(pointer) && pointed_name(pointer).empty();
 }
 
 /// A checkpoint folder, by its name.
@@ -79,7 +75,7 @@ std::optional<Saved> saved_from_name(const std::string& name) {
   }
   const auto attempt =
       rest.empty() ? std::optional<std::int64_t>(1) : take_number(rest, "_attempt-");
-  if (!attempt || !rest.empty()) {
+  if (!attempt || name != name_of(*epoch, *update, *attempt)) {
     return std::nullopt;
   }
   return Saved{*epoch, *update, *attempt, name};
@@ -127,6 +123,9 @@ CheckpointStore::CheckpointStore(std::string folder, std::int64_t keep_last,
           "give write permission or choose another run.root");
   sweep();
   best_ = pointed_name(path_of("best"));
+  if (!best_.empty() && !fs::exists(path_of(best_) + "/" + kManifestFile)) {
+    best_.clear();
+  }
 }
 
 std::vector<std::string> CheckpointStore::take_warnings() { return std::exchange(warnings_, {}); }
@@ -156,9 +155,9 @@ void CheckpointStore::sweep() {
 std::string CheckpointStore::save(const model::Network& network, const optim::Optimizer& optimizer,
                                   const TrainingState& state, const std::string& config_text,
                                   bool is_best) {
-  std::string name = name_of(state);
+  std::string name = name_of(state.epoch, state.update, 1);
   for (int attempt = 2; fs::exists(path_of(name)); ++attempt) {
-    name = name_of(state) + "_attempt-" + std::to_string(attempt);
+    name = name_of(state.epoch, state.update, attempt);
   }
   TemporaryFolder temporary(path_of(kTemporaryPrefix + name));
   write_safetensors(temporary.path() + "/model.safetensors", state_of(network));
@@ -186,9 +185,9 @@ std::string CheckpointStore::save(const model::Network& network, const optim::Op
 
 void CheckpointStore::prune() {
   // Which one is the best is then unknown.
-  if (best_.empty() && is_unreadable(path_of("best"))) {
+  if (best_.empty() && fs::exists(path_of("best"))) {
     warnings_.push_back("nothing was removed in '" + folder_ +
-                        "' (the pointer 'best' there cannot be read) - restore or remove it");
+                        "' (the pointer 'best' there names no checkpoint) - restore or remove it");
     return;
   }
   std::vector<Saved> saved;

@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/system.hpp"
@@ -90,8 +89,9 @@ std::string read_file(const std::string& path) {
   }
   errno = 0;
   std::ifstream in(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(in)), {});
-  if (!in.is_open() || in.bad()) {
+  std::string text(std::filesystem::file_size(path, error), '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (error || !in.is_open() || in.gcount() != static_cast<std::streamsize>(text.size())) {
     throw Error("cannot read '" + path + "'", errno_text(), "check the path and its permissions");
   }
   return text;

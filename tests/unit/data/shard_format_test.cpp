@@ -76,7 +76,11 @@ TEST(ShardFormat, WrongTypesAndContradictions) {
     const std::string text = message(change);
     EXPECT_NE(text.find(words), std::string::npos) << "wanted '" << words << "' in: " << text;
   };
-  expect("type", [](Json& j) { j["samples"] = "five"; });
+  expect("whole number", [](Json& j) { j["samples"] = "five"; });
+  expect("32.7, not a whole number", [](Json& j) { j["height"] = 32.7; });
+  expect("whole number", [](Json& j) { j["shards"][0]["samples"] = 2.5; });
+  expect("three channels", [](Json& j) { j["mean"].push_back(0.5); });
+  expect("three channels", [](Json& j) { j["std"] = 0.5; });
   expect("no set of shards", [](Json& j) { j["format"] = "other"; });
   expect("version 2", [](Json& j) { j["version"] = 2; });
   expect("set_id", [](Json& j) { j["set_id"] = "abc"; });
