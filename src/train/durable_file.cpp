@@ -87,9 +87,10 @@ std::string read_file(const std::string& path) {
     throw Error("cannot read '" + path + "'", error ? error.message() : "it is not a regular file",
                 "check the path and its permissions");
   }
+  const auto size = std::filesystem::file_size(path, error);
+  std::string text(error ? 0 : size, '\0');
   errno = 0;
   std::ifstream in(path, std::ios::binary);
-  std::string text(std::filesystem::file_size(path, error), '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (error || !in.is_open() || in.gcount() != static_cast<std::streamsize>(text.size())) {
     throw Error("cannot read '" + path + "'", errno_text(), "check the path and its permissions");
