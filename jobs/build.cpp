@@ -92,7 +92,9 @@ optim::OptimizerOptions optimizer_options(const RunConfig& config) {
 
 optim::ScheduleOptions schedule_options(const RunConfig& config, std::int64_t updates_per_epoch) {
   const auto updates_of = [&](double epochs) {
-    return std::llround(epochs * static_cast<double>(updates_per_epoch));
+    // More than any run has, and far from the limits of the type.
+    constexpr double kNever = 1e15;
+    return std::llround(std::min(epochs * static_cast<double>(updates_per_epoch), kNever));
   };
   optim::ScheduleOptions options;
   options.name = config.schedule.name;

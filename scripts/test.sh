@@ -35,7 +35,12 @@ scripts_check() {
 }
 
 release_tests() {
-  ctest --test-dir build/release --output-on-failure -j "$(nproc)"
+  ctest --test-dir build/release --output-on-failure -j "$(nproc)" -L 'unit|mpi'
+}
+
+# A program for the CPU starts faster than one for GPUs, and those tests are mostly starts.
+program_tests() {
+  scripts/check_no_toolkit.sh --tests 'job|peers'
 }
 
 build_release() {
@@ -68,11 +73,11 @@ stage "Set up" scripts/setup.sh --tests
 stage "Format" format
 stage "Scripts" scripts_check
 stage "Build: release" build_release
-stage "Tests: release" release_tests
+stage "Tests: units and MPI" release_tests
+stage "Tests: programs, built without a CUDA toolkit" program_tests
 if ((!quick)); then
   stage "Quickstart" quickstart
   stage "Examples in README and guide" examples
-  stage "A CPU build without a CUDA toolkit" scripts/check_no_toolkit.sh
   stage "Tests: ThreadSanitizer" sanitizer_tests tsan
   stage "Tests: AddressSanitizer and UBSan" sanitizer_tests asan
   stage "Lint" scripts/lint.sh

@@ -70,6 +70,12 @@ class Resolver {
                              : key_suggestion(name.substr(0, dot), name.substr(dot + 1)));
       }
       result.append(text, position, at - position).append(text_of(name));
+      // A few keys that refer to each other many times would else fill the memory.
+      constexpr std::size_t kLongest = 1U << 16U;
+      if (result.size() > kLongest) {
+        throw UsageError(assignment.what() + ": the value is longer than 64 KiB",
+                         "its references stand for long texts", "write it out, shorter");
+      }
       position = end + 1;
     }
     return result.append(text, position);

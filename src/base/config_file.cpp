@@ -56,6 +56,14 @@ std::string file_text(const std::string& path, const std::string& from) {
   if (fs::is_directory(path, ignored)) {
     throw UsageError(problem, "it is a folder", "name a file in it");
   }
+  // Devices and pipes have no end, or wait for a writer.
+  constexpr std::uintmax_t kLargest = 1U << 20U;
+  if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {
+    throw UsageError(problem, "it is not a regular file", "name a file");
+  }
+  if (fs::is_regular_file(path, ignored) && fs::file_size(path, ignored) > kLargest) {
+    throw UsageError(problem, "it has more than 1 MiB", "name a file of [section] and key = value");
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) {
     const std::string why = errno_text();
@@ -83,6 +91,14 @@ class Reader {
     if (std::find(open_.begin(), open_.end(), identity) != open_.end()) {
       throw UsageError(from + "'" + path + "' includes itself", "an include cycle",
                        "remove one of the include lines");
+    }
+    constexpr std::size_t kDeepest = 32;
+    constexpr int kMost = 1000;
+    if (open_.size() == kDeepest || ++files_ > kMost) {
+      throw UsageError(from + "'" + path + "' is not included",
+                       "includes go " + std::to_string(kDeepest) + " files deep, to " +
+                           std::to_string(kMost) + " files in all",
+                       "write the values into fewer files");
     }
     const std::string text = file_text(path, from);
     open_.push_back(std::move(identity));
@@ -225,6 +241,7 @@ class Reader {
 
   std::vector<Assignment> assignments_;
   std::vector<fs::path> open_;  ///< files being read, outermost first
+  int files_ = 0;               ///< read so far
 };
 
 }  // namespace

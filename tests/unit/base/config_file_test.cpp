@@ -149,6 +149,23 @@ TEST(ConfigFile, TakesAFileTwiceButNoCycle) {
                 "' includes itself (an include cycle) - remove one of the include lines");
 }
 
+TEST(ConfigFile, DeepAndManyIncludesAreRefused) {
+  const TempFolder folder;
+  for (int i = 0; i < 40; ++i) {
+    (void)folder.write(std::to_string(i) + ".cfg", "include = " + std::to_string(i + 1) + ".cfg\n");
+  }
+  (void)folder.write("40.cfg", "[train]\nepochs = 3\n");
+  EXPECT_EQ(read_config_file(folder.path("10.cfg")).size(), 1U);
+  EXPECT_THROW((void)read_config_file(folder.path("0.cfg")), UsageError);
+  // Each takes the next one twice: a million readings of the last.
+  for (int i = 0; i < 20; ++i) {
+    const std::string line = "include = d" + std::to_string(i + 1) + ".cfg\n";
+    (void)folder.write("d" + std::to_string(i) + ".cfg", line + line);
+  }
+  (void)folder.write("d20.cfg", "");
+  EXPECT_THROW((void)read_config_file(folder.path("d0.cfg")), UsageError);
+}
+
 TEST(ConfigFile, MissingFileNamesTheNearestAndTheIncludingLine) {
   const TempFolder folder;
   (void)folder.write("cifar_cnn.cfg", "");
