@@ -72,7 +72,7 @@ def test_float32_first_gradients(model, tiny_set, tmp_path):
     options = {**FLOAT64, "run.dtype": "float32", "model.name": model, "data.train": tiny_set(257),
                "train.batch_size": 64, "train.max_updates": 1}
     if model == "resnet18":
-        options["model.dropout"] = 0  # it has no such layer
+        del options["model.dropout"]  # it has no such layer
     one, *others = [runs.train(tmp_path, n, options, name=f"n{n}", record=1)
                     for n in ((1, 3, 4) if model == "cifar_cnn" else (1, 3))]
     exact = one.weights("gradients")
