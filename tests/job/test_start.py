@@ -69,14 +69,6 @@ def test_scores_that_cannot_be_written_are_a_failure(tiny_set, tmp_path):
         assert "cannot be written" in result.text or "could not be written" in result.text
 
 
-def test_a_limit_on_file_sizes_is_told(tiny_set, tmp_path):
-    values = {**runs.QUICK, "data.train": tiny_set(60), "run.root": tmp_path, "model.width": 160}
-    command = ["sh", "-c", 'ulimit -f 200; "$@"', "sh", harness.program("lockstep"), "train",
-               *harness.option_args(values)]
-    result = harness.run(command).failed(1)
-    assert result.text.count("File too large") == 1, result.explain()
-
-
 def test_far_more_threads_than_cores_are_refused(tiny_set, tmp_path):
     result = runs.launch(tmp_path, 0, options(tiny_set(60), run__threads=100000)).result.failed(2)
     assert "run.threads" in result.text
