@@ -1,7 +1,8 @@
 # Libraries and programs of the project, one library per folder.
 include_guard(GLOBAL)
 
-# One precompiled header for all that includes LibTorch: torch/torch.h costs half a minute a file.
+# One precompiled header for all that includes LibTorch. Not torch/torch.h: templates that a header
+# leaves to be instantiated are instantiated anew in each file, and it leaves many.
 set(LOCKSTEP_PCH_TARGET "")
 if(LOCKSTEP_PCH AND TARGET lockstep::torch)
   set(LOCKSTEP_PCH_TARGET lockstep_torch_pch)
@@ -9,7 +10,7 @@ if(LOCKSTEP_PCH AND TARGET lockstep::torch)
   add_library(lockstep_torch_pch OBJECT "${CMAKE_BINARY_DIR}/torch_pch.cpp")
   target_compile_options(lockstep_torch_pch PRIVATE ${LOCKSTEP_WARNINGS})
   target_link_libraries(lockstep_torch_pch PRIVATE lockstep::torch)
-  target_precompile_headers(lockstep_torch_pch PRIVATE <torch/torch.h>)
+  target_precompile_headers(lockstep_torch_pch PRIVATE <torch/nn/module.h> <torch/types.h>)
 endif()
 
 # What every target of ours gets; `uses_torch` adds LibTorch and its precompiled header.

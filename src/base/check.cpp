@@ -33,9 +33,9 @@ void require(bool holds, std::string_view problem, std::string_view why, std::st
 }
 
 std::string message_of(const std::exception& error) {
-  const std::string text = error.what();
+  std::string text = error.what();
   if (dynamic_cast<const Error*>(&error) != nullptr) return text;
-  const std::string first = text.substr(0, text.find('\n'));
+  std::string first = text.substr(0, text.find('\n'));
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
       first.find("can't allocate memory") != text.npos ||
       first.find("out of memory") != text.npos) {

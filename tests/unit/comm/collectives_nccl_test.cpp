@@ -1,7 +1,8 @@
 #include "lockstep/comm/collectives_nccl.hpp"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/cuda.h>
+#include <torch/types.h>
 
 #include <string>
 

@@ -1,7 +1,8 @@
 #include "comm/gradient_layout.hpp"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include <cmath>
 #include <numeric>

@@ -3,7 +3,8 @@
 #include "lockstep/comm/gradient_reducer.hpp"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include <cmath>
 #include <string>

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include "lockstep/base/check.hpp"
 #include "lockstep/model/layers.hpp"
