@@ -1,5 +1,6 @@
 #include "comm/gradient_layout.hpp"
 
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <torch/nn/module.h>
 #include <torch/types.h>
