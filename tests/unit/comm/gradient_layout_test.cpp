@@ -52,7 +52,8 @@ TEST(SumOfSquares, IsExactWhereFloat64Is) {
   for (const std::int64_t count : {0, 1, 7, 8, 9, 4096, 4097, 100003}) {
     // Squares of 0..9 repeated: whole periods of ten add 285.
     const at::Tensor digits = at::arange(count, at::kDouble).remainder(10);
-    double expected = 285.0 * static_cast<double>(count / 10);
+    const std::int64_t tens = count / 10;
+    double expected = 285.0 * static_cast<double>(tens);
     for (std::int64_t i = 0; i < count % 10; ++i) expected += static_cast<double>(i * i);
     EXPECT_EQ(sum_of_squares(digits), expected) << count;
     EXPECT_EQ(sum_of_squares(digits.to(at::kFloat)), expected) << count;
