@@ -111,6 +111,31 @@ optim::ScheduleOptions schedule_options(const RunConfig& config, std::int64_t up
   return options;
 }
 
+train::FitOptions fit_options(const RunConfig& config) {
+  train::FitOptions options;
+  options.epochs = config.train.epochs;
+  options.best_by_loss = config.train.best_by == "loss";
+  options.early_stopping = config.train.early_stopping;
+  options.config_text = to_text(config);
+  return options;
+}
+
+train::TrainerOptions trainer_options(const RunConfig& config) {
+  train::TrainerOptions options;
+  options.seed = config.run.seed;
+  options.label_smoothing = config.train.label_smoothing;
+  options.clip_norm = config.train.clip_norm;
+  return options;
+}
+
+comm::BucketOptions bucket_options(const RunConfig& config) {
+  constexpr double kMebibyte = 1 << 20;
+  comm::BucketOptions options;
+  options.bucket_bytes = static_cast<std::size_t>(config.comm.bucket_mb * kMebibyte);
+  options.first_bucket_bytes = static_cast<std::size_t>(config.comm.first_bucket_mb * kMebibyte);
+  return options;
+}
+
 std::unique_ptr<data::ShardSet> open_set(comm::Collectives& control, const std::string& folder,
                                          const std::string& key) {
   std::unique_ptr<data::ShardSet> set;

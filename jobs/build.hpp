@@ -10,12 +10,15 @@
 
 #include "lockstep/base/config.hpp"
 #include "lockstep/comm/collectives.hpp"
+#include "lockstep/comm/gradient_reducer.hpp"
 #include "lockstep/data/loader.hpp"
 #include "lockstep/data/shard_reader.hpp"
 #include "lockstep/model/models.hpp"
 #include "lockstep/optim/optimizer.hpp"
 #include "lockstep/optim/schedule.hpp"
 #include "lockstep/report/metrics.hpp"
+#include "lockstep/train/fit.hpp"
+#include "lockstep/train/trainer.hpp"
 
 /// How the values of a RunConfig become the options of the modules. Modules never see RunConfig.
 namespace lockstep::jobs {
@@ -40,6 +43,10 @@ struct InputShape {
 [[nodiscard]] optim::OptimizerOptions optimizer_options(const RunConfig& config);
 [[nodiscard]] optim::ScheduleOptions schedule_options(const RunConfig& config,
                                                       std::int64_t updates_per_epoch);
+
+[[nodiscard]] comm::BucketOptions bucket_options(const RunConfig& config);
+[[nodiscard]] train::TrainerOptions trainer_options(const RunConfig& config);
+[[nodiscard]] train::FitOptions fit_options(const RunConfig& config);
 
 /// Opens a set on every rank and makes sure that all see the same one. `key` is the option that
 /// named it. Collective; failures are agreed.

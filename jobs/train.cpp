@@ -108,31 +108,6 @@ void require_one_sample_fits(const RunConfig& config, const InputShape& input) {
   }
 }
 
-train::FitOptions fit_options(const RunConfig& config) {
-  train::FitOptions options;
-  options.epochs = config.train.epochs;
-  options.best_by_loss = config.train.best_by == "loss";
-  options.early_stopping = config.train.early_stopping;
-  options.config_text = to_text(config);
-  return options;
-}
-
-train::TrainerOptions trainer_options(const RunConfig& config) {
-  train::TrainerOptions options;
-  options.seed = config.run.seed;
-  options.label_smoothing = config.train.label_smoothing;
-  options.clip_norm = config.train.clip_norm;
-  return options;
-}
-
-comm::BucketOptions bucket_options(const RunConfig& config) {
-  constexpr double kMebibyte = 1 << 20;
-  comm::BucketOptions options;
-  options.bucket_bytes = static_cast<std::size_t>(config.comm.bucket_mb * kMebibyte);
-  options.first_bucket_bytes = static_cast<std::size_t>(config.comm.first_bucket_mb * kMebibyte);
-  return options;
-}
-
 }  // namespace
 
 void run_train(JobContext& context) {

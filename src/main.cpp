@@ -14,7 +14,7 @@
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/cli.hpp"
 #include "lockstep/base/fault.hpp"
-#include "lockstep/base/process.hpp"
+#include "lockstep/base/system.hpp"
 #include "lockstep/comm/mpi_session.hpp"
 #include "lockstep/report/run_log.hpp"
 

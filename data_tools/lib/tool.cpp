@@ -8,7 +8,7 @@
 
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/cli.hpp"
-#include "lockstep/base/process.hpp"
+#include "lockstep/base/system.hpp"
 
 namespace lockstep::tools {
 

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 
 #include "lockstep/base/check.hpp"
 
@@ -46,6 +47,14 @@ void sync_folder(const std::string& folder, std::string_view hint) {
   if (reason == EINVAL || reason == ENOSYS || reason == EOPNOTSUPP) reason = 0;
   errno = reason;
   require(reason == 0, "cannot sync folder '" + folder + "'", errno_text(), hint);
+}
+
+void turn_signal_into_error(int signal) noexcept {
+  struct sigaction action {};
+  if (::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) {
+    action.sa_handler = SIG_IGN;
+    ::sigaction(signal, &action, nullptr);
+  }
 }
 
 std::string host_name() {

@@ -9,7 +9,7 @@
 
 #include "fd_sink.hpp"
 #include "lockstep/base/check.hpp"
-#include "lockstep/base/process.hpp"
+#include "lockstep/base/system.hpp"
 
 namespace lockstep::report {
 

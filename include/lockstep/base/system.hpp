@@ -21,6 +21,11 @@ namespace lockstep {
 /// file system that has no fsync for folders is no failure.
 void sync_folder(const std::string& folder, std::string_view hint);
 
+/// Ignores `signal` unless somebody handles it already, so that the system call behind it fails
+/// with an error that can be told: SIGPIPE (EPIPE, the reader has left), SIGXFSZ (EFBIG, a limit on
+/// the size of files).
+void turn_signal_into_error(int signal) noexcept;
+
 /// Name of this machine; "unknown" when it has none.
 [[nodiscard]] std::string host_name();
 
