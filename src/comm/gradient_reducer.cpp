@@ -50,7 +50,7 @@ struct GradientReducer::State {
   // with the process, which is about to be aborted.
   ~State() {
     for (Bucket& bucket : buckets) {
-      if (bucket.work && !bucket.done) static_cast<void>(new at::Tensor(bucket.flat));
+      if (bucket.work && !bucket.done) static_cast<void>(bucket.flat.unsafeReleaseTensorImpl());
     }
   }
 
