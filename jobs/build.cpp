@@ -116,6 +116,8 @@ train::FitOptions fit_options(const RunConfig& config) {
   options.epochs = config.train.epochs;
   options.best_by_loss = config.train.best_by == "loss";
   options.early_stopping = config.train.early_stopping;
+  options.save_every_updates = config.checkpoint.every_updates;
+  options.stop_after_updates = config.train.stop_after_updates;
   options.config_text = to_text(config);
   return options;
 }

@@ -14,10 +14,10 @@
 
 namespace lockstep::jobs {
 
-void run_evaluate(JobContext& context) {
+ExitCode run_evaluate(JobContext& context) {
   const std::optional<TrainedModel> trained = load_trained_model(context);
   if (!trained) {
-    return;
+    return ExitCode::kDone;
   }
   const RunConfig& config = trained->config;
   const train::LoadedCheckpoint& loaded = trained->checkpoint;
@@ -53,6 +53,7 @@ void run_evaluate(JobContext& context) {
             "see the message above, if it could be", "free space where the standard output goes");
   });
   train::require_finite(scores.loss, "the loss of this model on '" + set->folder() + "'");
+  return ExitCode::kDone;
 }
 
 }  // namespace lockstep::jobs

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/base/check.hpp"
 #include "lockstep/base/cli.hpp"
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/mpi_session.hpp"
@@ -19,10 +20,11 @@ struct JobContext {
   report::RunLog& log;
 };
 
-/// One verb of the executable. `run` throws on failure (comm::AgreedError when all ranks know).
+/// One verb of the executable. `run` throws on failure (comm::AgreedError when all ranks know);
+/// else it returns, the same on all ranks, kDone or kStopRequested.
 struct Job {
   Verb verb;
-  void (*run)(JobContext& context);
+  ExitCode (*run)(JobContext& context);
 };
 
 /// The table of jobs: the one place where a verb is added.
@@ -37,7 +39,7 @@ void print_output(const std::string& text);
 /// One warning, on rank 0, that names the keys which the configuration leaves without effect.
 void log_ignored(JobContext& context);
 
-void run_train(JobContext& context);
-void run_evaluate(JobContext& context);
+[[nodiscard]] ExitCode run_train(JobContext& context);
+[[nodiscard]] ExitCode run_evaluate(JobContext& context);
 
 }  // namespace lockstep::jobs

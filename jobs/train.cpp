@@ -4,8 +4,7 @@
 #include <torch/types.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
@@ -14,11 +13,11 @@
 #include "job.hpp"
 #include "lockstep/base/build_info.hpp"
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/durable_file.hpp"
 #include "lockstep/base/fault.hpp"
-#include "lockstep/report/run_folder.hpp"
 #include "lockstep/train/device.hpp"
-#include "lockstep/train/durable_file.hpp"
 #include "lockstep/train/fit.hpp"
+#include "run_place.hpp"
 #include "training_data.hpp"
 
 namespace lockstep::jobs {
@@ -40,13 +39,6 @@ std::string shapes_text(const model::Network& network) {
     text << name << tensor.sizes() << tensor.scalar_type() << '\n';
   }
   return text.str();
-}
-
-std::string default_run_suffix(const RunConfig& config) {
-  std::array<char, 96> text{};
-  std::snprintf(text.data(), text.size(), "_lr%g_b%lld", config.optim.lr,
-                static_cast<long long>(config.train.batch_size));
-  return config.model.name + text.data();
 }
 
 std::string record_meta(const RunConfig& config, const train::TrainingState& state,
@@ -108,9 +100,56 @@ void require_one_sample_fits(const RunConfig& config, const InputShape& input) {
   }
 }
 
+/// What is known of a run before its first update.
+train::TrainingState fresh_state(const InputShape& input, const data::ShardSet& set,
+                                 const data::LoaderOptions& loading, int ranks, int threads) {
+  train::TrainingState state;
+  state.classes = input.classes;
+  state.height = input.height;
+  state.width = input.width;
+  state.mean = loading.augmentation.mean;
+  state.std = loading.augmentation.std;
+  state.train_set_id = set.info().set_id;
+  state.ranks = ranks;
+  state.threads = threads;
+  state.cpu_capability = at::get_cpu_capability();
+  return state;
+}
+
+/// A few samples from all over a set.
+std::vector<std::int64_t> probe_ids(std::int64_t samples) {
+  constexpr std::int64_t kProbes = 64;
+  const std::int64_t count = std::min(samples, kProbes);
+  std::vector<std::int64_t> ids;
+  for (std::int64_t i = 0; i < count; ++i) {
+    ids.push_back(i * samples / count);
+  }
+  return ids;
+}
+
+/// Scores the best model of a run on the test set.
+void score_test_set(JobContext& context, const RunPlace& place, const TrainingData& sets,
+                    const train::TrainingState& state, model::Network& network,
+                    const data::LoaderOptions& loading, const c10::Device& device) {
+  if (state.best_checkpoint.empty()) {
+    context.log.warning("train", "the test set is not scored: the folder has no best model");
+    return;
+  }
+  const train::LoadedCheckpoint best = train::load_checkpoint_everywhere(
+      context.control, place.path + "/checkpoints/" + state.best_checkpoint);
+  train::copy_state(network, best.model);
+  const std::int64_t batch = context.command_line.config.train.eval_batch_size;
+  train::Evaluator test(*sets.test, all_ids(sets.test->size()), batch, loading, context.control,
+                        device);
+  const report::Scores scores = test.score(network);
+  context.log.result("train", "test set, with the best model (epoch " +
+                                  std::to_string(state.best_epoch) + "): " + scores_text(scores));
+  train::require_finite(scores.loss, "the loss on the test set");
+}
+
 }  // namespace
 
-void run_train(JobContext& context) {
+ExitCode run_train(JobContext& context) {
   const RunConfig& config = context.command_line.config;
   comm::Collectives& control = context.control;
   const comm::World& world = context.session.world();
@@ -151,6 +190,7 @@ void run_train(JobContext& context) {
   std::optional<comm::GradientReducer> reducer;
   std::optional<data::Loader> loader;
   std::optional<train::Evaluator> val;
+  std::optional<train::Evaluator> probe;
   std::optional<train::Trainer> trainer;
   comm::agreed_phase(control, [&] {
     reducer.emplace(trainable(*network), *collectives.gradients, bucket_options(config));
@@ -159,37 +199,45 @@ void run_train(JobContext& context) {
       val.emplace(sets.val_set(), sets.split.val, config.train.eval_batch_size, loading, control,
                   device.device);
     }
+    probe.emplace(*sets.train, probe_ids(sets.train->size()), config.train.eval_batch_size, loading,
+                  control, device.device);
     trainer.emplace(*network, *optimizer, *reducer, control, device.device,
                     trainer_options(config));
   });
 
   // Made last of all; a run that cannot start leaves no folder behind.
-  std::unique_ptr<report::RunFolder> folder;
+  const train::FitOptions options = fit_options(config);
+  RunPlace place = open_run_place(context);
+  const train::TrainingState fresh =
+      fresh_state(input, *sets.train, loading, world.size, plan.threads);
+  train::TrainingState state = fresh;
   std::unique_ptr<report::MetricsWriter> metrics;
-  std::unique_ptr<train::CheckpointStore> checkpoints;
   std::optional<train::Recorder> recorder;
   comm::agreed_phase(control, [&] {
+    if (world.is_root()) {
+      log.add_file(place.path + "/train.log");
+    }
+    if (place.from) {
+      require_fit(context, *place.from, fresh);
+      state = restore(place, fresh, *network, *optimizer);
+    }
     recorder.emplace(config.record.dir, config.record.updates, control);
     if (world.is_root()) {
-      folder = std::make_unique<report::RunFolder>(config.run.root, config.run.name,
-                                                   default_run_suffix(config));
-      log.add_file(folder->path() + "/train.log");
-      train::write_durable(folder->path() + "/config.cfg", to_text(config));
-      metrics = std::make_unique<report::MetricsWriter>(folder->path());
-      checkpoints = std::make_unique<train::CheckpointStore>(folder->path() + "/checkpoints",
-                                                             config.checkpoint.keep_last,
-                                                             config.checkpoint.keep_every);
+      replace_durable(place.path + "/config.cfg", to_text(config));
+      // The row of an epoch that max_updates cut short belongs to a run that is over.
+      const bool cut =
+          state.running.updates > 0 && train::is_finished(state, options, schedule.total_updates);
+      metrics = std::make_unique<report::MetricsWriter>(place.path, state.epoch + (cut ? 1 : 0));
     }
   });
-  if (folder) {
-    folder->keep();
+  if (place.folder) {
+    place.folder->keep();
   }
-  const std::string run_path = control.broadcast(folder ? folder->path() : std::string());
 
   log.info("run", build_summary());
   log_ignored(context);
   log.info("run",
-           "run folder " + run_path + ", device " + train::device_text(device, plan.threads));
+           "run folder " + place.path + ", device " + train::device_text(device, plan.threads));
   if (world.is_root() && !plan.warning.empty()) {
     log.warning("run", plan.warning);
   }
@@ -199,23 +247,16 @@ void run_train(JobContext& context) {
            config.model.name + ": " + model::model_summary(*network, optimizer->state_tensors()));
   log.debug("train", std::to_string(reducer->bucket_count()) + " gradient buckets");
 
-  train::TrainingState state;
-  state.classes = input.classes;
-  state.height = input.height;
-  state.width = input.width;
-  state.mean = loading.augmentation.mean;
-  state.std = loading.augmentation.std;
-  state.train_set_id = sets.train->info().set_id;
-  state.ranks = world.size;
-  state.threads = plan.threads;
-  state.cpu_capability = at::get_cpu_capability();
+  if (place.from) {
+    go_on(context, place, *probe, *network, state);
+  }
   if (recorder->active()) {
     recorder->initial(*network, record_meta(config, state, *network));
   }
 
   const report::ProgressMode mode =
       world.is_root() ? report::progress_mode(config.run.progress) : report::ProgressMode::kOff;
-  const train::FitOptions options = fit_options(config);
+  const train::StopSignal stop;
   train::FitParts parts{.options = options,
                         .control = control,
                         .log = log,
@@ -227,27 +268,28 @@ void run_train(JobContext& context) {
                         .reducer = *reducer,
                         .trainer = *trainer,
                         .val = val ? &*val : nullptr,
+                        .probe = *probe,
                         .recorder = *recorder,
+                        .stop = stop,
                         .metrics = metrics.get(),
-                        .checkpoints = checkpoints.get(),
+                        .checkpoints = place.checkpoints.get(),
                         .progress = report::Progress(mode, config.run.progress_interval),
                         .schedule = schedule,
                         .state = state};
   const train::FitResult result = train::fit(parts);
 
+  if (result.stopped) {
+    log.info("train", "stopped on request, saved after " + std::to_string(result.state.update) +
+                          " updates; --run.resume auto --run.name " +
+                          std::filesystem::path(place.path).filename().string() + " goes on");
+    return ExitCode::kStopRequested;
+  }
   if (sets.test) {
-    const train::LoadedCheckpoint best = train::load_checkpoint_everywhere(
-        control, run_path + "/checkpoints/" + result.best_checkpoint);
-    train::copy_state(*network, best.model);
-    train::Evaluator test(*sets.test, all_ids(sets.test->size()), config.train.eval_batch_size,
-                          loading, control, device.device);
-    const report::Scores scores = test.score(*network);
-    log.result("train", "test set, with the best model (epoch " +
-                            std::to_string(result.state.best_epoch) + "): " + scores_text(scores));
-    train::require_finite(scores.loss, "the loss on the test set");
+    score_test_set(context, place, sets, result.state, *network, loading, device.device);
   }
   log.info("train", "done: " + std::to_string(result.state.update) + " updates; best model in " +
-                        run_path + "/checkpoints/best");
+                        place.path + "/checkpoints/best");
+  return ExitCode::kDone;
 }
 
 }  // namespace lockstep::jobs

@@ -68,7 +68,7 @@ bool answer(const CommandLine& command_line, bool speak) {
   return true;
 }
 
-void run(const std::vector<std::string>& args, comm::MpiSession& session) {
+ExitCode run(const std::vector<std::string>& args, comm::MpiSession& session) {
   const comm::World& world = session.world();
   auto start = session.make_collectives({.name = "start"});
   CommandLine command_line;
@@ -80,7 +80,7 @@ void run(const std::vector<std::string>& args, comm::MpiSession& session) {
   // A rank that leaves after --help would let the others wait.
   comm::require_same(*start, request(command_line), "what it is asked to do");
   if (answer(command_line, world.is_root())) {
-    return;
+    return ExitCode::kDone;
   }
   comm::require_same(*start, config_hash(command_line.config), "the configuration");
 
@@ -94,10 +94,11 @@ void run(const std::vector<std::string>& args, comm::MpiSession& session) {
     return entry.verb.name == command_line.verb;
   });
   try {
-    job->run(context);
+    const ExitCode code = job->run(context);
     FaultPoint(config.fault, world.rank).at("exit");
     // MPI_Finalize would wait without naming who is missing.
     comm::all_agree(*control, "");
+    return code;
   } catch (const std::exception& error) {
     log.record(report::Level::kError, "run", message_of(error));
     throw;
@@ -113,8 +114,7 @@ int main(int argc, char** argv) {
     const int rank = session.world().rank;
     const std::string who = session.world().size > 1 ? "rank " + std::to_string(rank) + ": " : "";
     try {
-      run(std::vector<std::string>(argv + 1, argv + argc), session);
-      return static_cast<int>(ExitCode::kDone);
+      return static_cast<int>(run(std::vector<std::string>(argv + 1, argv + argc), session));
     } catch (const comm::AgreedError& error) {
       if (error.speaker() == rank) {
         say_error(who + error.what());

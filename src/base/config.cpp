@@ -51,6 +51,11 @@ void check_run_name(const RunConfig::Run& run) {
       "use letters, digits and " + std::string(kMarks) + "; run.root says where the folder lies");
   refuse_if(run.root.empty(), "run.root is empty", "it is the folder of all runs",
             "give a folder, such as runs");
+  refuse_if(run.resume.empty(), "run.resume is empty", "it says what a run goes on from",
+            "give none, auto, or a checkpoint");
+  refuse_if(run.resume == kResumeAuto && run.name.empty(), "run.resume = auto needs run.name",
+            "it goes on with the run of that name",
+            "set run.name, or name the checkpoint in run.resume");
 }
 
 void check_channels(const std::string& name, const std::vector<double>& values) {

@@ -1,9 +1,6 @@
 #include "option_table.hpp"
 
-#include <algorithm>
 #include <utility>
-
-#include "lockstep/base/check.hpp"
 
 namespace lockstep {
 namespace {
@@ -26,13 +23,19 @@ constexpr double kMaxRate = 1e6;
 /// A count of epochs that may be a fraction.
 constexpr double kMaxEpochs = kMaxCount;
 
-/// Appends the options of one section, whose fields lie in the struct S.
+/// Appends the options of one section, whose fields lie in the struct S; `rule` is that of most of
+/// them.
 template <typename S>
 class Section {
  public:
   Section(std::vector<Option>& table, std::string name, S RunConfig::*member, OptionRole role,
-          bool hidden = false)
-      : table_(table), name_(std::move(name)), member_(member), role_(role), hidden_(hidden) {}
+          ResumeRule rule, bool hidden = false)
+      : table_(table),
+        name_(std::move(name)),
+        member_(member),
+        role_(role),
+        rule_(rule),
+        hidden_(hidden) {}
 
   // Each returns the new option, for what most options do not need.
   Option& text(const char* key, std::string S::*field, const char* placeholder, const char* help) {
@@ -81,6 +84,7 @@ class Section {
     option.range = range;
     option.placeholder = placeholder;
     option.role = role_;
+    option.on_resume = rule_;
     option.hidden = hidden_;
     return table_.emplace_back(std::move(option));
   }
@@ -89,25 +93,32 @@ class Section {
   std::string name_;
   S RunConfig::*member_;
   OptionRole role_;
+  ResumeRule rule_;
   bool hidden_;
 };
 
 using C = RunConfig;
 using Role = OptionRole;
+using Rule = ResumeRule;
 
 void add_run(std::vector<Option>& table) {
   using S = C::Run;
-  Section<S> run(table, "run", &C::run, Role::kTraining);
+  Section<S> run(table, "run", &C::run, Role::kTraining, Rule::kFree);
   run.text("name", &S::name, "NAME",
            "folder of this run below run.root; empty: date-time_model_lr_batch");
   run.text("root", &S::root, "PATH", "folder of all runs");
-  run.seed("seed", &S::seed, "seed of initial weights, sample order, augmentation and dropout");
+  run.text("resume", &S::resume, "WORD|PATH",
+           "none: a new run; auto: go on with the run of this run.name, or begin it; or the "
+           "checkpoint that a new run goes on from");
+  run.seed("seed", &S::seed, "seed of initial weights, sample order, augmentation and dropout")
+      .on_resume = Rule::kBetweenEpochs;
   run.word("device", &S::device, {"auto", "cpu", "cuda"},
            "where to train; auto: a GPU if the build and the machine have one")
       .role = Role::kMachine;
-  run.word("dtype", &S::dtype, {"float32", "float64"},
-           "numbers to train in; float64 is for tests and studies")
-      .role = Role::kNumerics;
+  Option& dtype = run.word("dtype", &S::dtype, {"float32", "float64"},
+                           "numbers to train in; float64 is for tests and studies");
+  dtype.role = Role::kNumerics;
+  dtype.on_resume = Rule::kRefuse;
   run.count("threads", &S::threads, between(0, 1024),
             "threads of one operation on each rank; 0: this rank's share of the cores")
       .role = Role::kMachine;
@@ -122,18 +133,22 @@ void add_run(std::vector<Option>& table) {
 
 void add_data(std::vector<Option>& table) {
   using S = C::Data;
-  Section<S> data(table, "data", &C::data, Role::kTraining);
+  Section<S> data(table, "data", &C::data, Role::kTraining, Rule::kFree);
   data.text("train", &S::train, "PATH", "set of shards to train on");
-  data.text(
-      "val", &S::val, "PATH",
-      "set of shards to choose the best model by; empty: a part of data.train, see data.holdout");
+  data.text("val", &S::val, "PATH",
+            "set of shards to choose the best model by; empty: a part of data.train, see "
+            "data.holdout")
+      .on_resume = Rule::kWarn;
   data.text("test", &S::test, "PATH", "set of shards scored once, at the end, with the best model")
       .role = Role::kScoring;
   data.real(
-      "holdout", &S::holdout, fraction(),
-      "fraction of data.train kept for validation, per class, when data.val is empty; 0: none");
-  data.seed("holdout_seed", &S::holdout_seed, "seed of the choice of these samples");
-  data.flag("drop_last", &S::drop_last, "leave out the last, smaller batch of an epoch");
+          "holdout", &S::holdout, fraction(),
+          "fraction of data.train kept for validation, per class, when data.val is empty; 0: none")
+      .on_resume = Rule::kRefuse;
+  data.seed("holdout_seed", &S::holdout_seed, "seed of the choice of these samples").on_resume =
+      Rule::kRefuse;
+  data.flag("drop_last", &S::drop_last, "leave out the last, smaller batch of an epoch").on_resume =
+      Rule::kBetweenEpochs;
   data.count("threads", &S::threads, between(1, 1024), "threads that load samples on each rank")
       .role = Role::kMachine;
   data.count("prefetch", &S::prefetch, between(1, 4096), "micro-batches that each rank holds ready")
@@ -142,70 +157,89 @@ void add_data(std::vector<Option>& table) {
 
 void add_augment(std::vector<Option>& table) {
   using S = C::Augment;
-  Section<S> augment(table, "augment", &C::augment, Role::kTraining);
+  Section<S> augment(table, "augment", &C::augment, Role::kTraining, Rule::kWarn);
   augment.count(
       "crop_padding", &S::crop_padding, between(0, 4096),
       "pixels added on every side before a random crop of the picture's own size; 0: no crop");
   augment.word("crop_mode", &S::crop_mode, {"zero", "reflect"}, "what the added pixels hold");
   augment.flag("flip", &S::flip, "mirror half of the pictures left to right, at random");
-  augment
-      .list("mean", &S::mean, between(0, 1),
-            "mean of each channel, of pixels in [0, 1]; empty: of the training set")
-      .role = Role::kNumerics;
-  augment
-      .list("std", &S::std, between(1e-6, 1),
-            "standard deviation of each channel, of pixels in [0, 1]; empty: of the training set")
-      .role = Role::kNumerics;
+  Option& mean = augment.list("mean", &S::mean, between(0, 1),
+                              "mean of each channel, of pixels in [0, 1]; empty: of the training "
+                              "set");
+  mean.role = Role::kNumerics;
+  mean.on_resume = Rule::kRefuse;
+  Option& deviation = augment.list("std", &S::std, between(1e-6, 1),
+                                   "standard deviation of each channel, of pixels in [0, 1]; "
+                                   "empty: of the training set");
+  deviation.role = Role::kNumerics;
+  deviation.on_resume = Rule::kRefuse;
 }
 
 void add_model(std::vector<Option>& table) {
   using S = C::Model;
-  Section<S> model(table, "model", &C::model, Role::kNetwork);
+  Section<S> model(table, "model", &C::model, Role::kNetwork, Rule::kRefuse);
   model.choice("name", &S::name, "network to train");
   model.choice("stem", &S::stem, "first layer of residual networks");
   model.count("width", &S::width, between(0, 65536),
               "channels of the first stage; 0: the network's own");
-  model.real("dropout", &S::dropout, fraction(),
-             "probability of dropping an activation in training");
+  model
+      .real("dropout", &S::dropout, fraction(), "probability of dropping an activation in training")
+      .on_resume = Rule::kWarn;
   model.choice("init", &S::init, "how weights are drawn");
-  model.real("bn_momentum", &S::bn_momentum, positive_fraction(),
-             "weight of a new batch in BatchNorm's running statistics");
+  model
+      .real("bn_momentum", &S::bn_momentum, positive_fraction(),
+            "weight of a new batch in BatchNorm's running statistics")
+      .on_resume = Rule::kWarn;
   model.text("freeze", &S::freeze, "NAMES",
              "beginnings of names of parameters that are not trained, separated by commas");
-  model
-      .word("memory_format", &S::memory_format, {"channels_last", "contiguous"},
-            "order of activations in memory")
-      .role = Role::kNumerics;
+  Option& format = model.word("memory_format", &S::memory_format, {"channels_last", "contiguous"},
+                              "order of activations in memory");
+  format.role = Role::kNumerics;
+  format.on_resume = Rule::kWarn;
 }
 
 void add_train(std::vector<Option>& table) {
   using S = C::Train;
-  Section<S> train(table, "train", &C::train, Role::kTraining);
-  train.count("epochs", &S::epochs, at_least(1), "passes over the training samples");
-  train.count("max_updates", &S::max_updates, at_least(0),
-              "stop after so many updates (smoke runs); 0: no limit");
-  train.count("batch_size", &S::batch_size, at_least(1),
-              "samples per update, over all ranks and micro-batches");
+  Section<S> train(table, "train", &C::train, Role::kTraining, Rule::kWarn);
+  train.count("epochs", &S::epochs, at_least(1), "passes over the training samples").on_resume =
+      Rule::kFree;
+  train
+      .count("max_updates", &S::max_updates, at_least(0),
+             "end the run after so many updates (smoke runs); 0: no limit")
+      .on_resume = Rule::kFree;
+  train
+      .count("stop_after_updates", &S::stop_after_updates, at_least(0),
+             "save and leave (exit code 85) after so many updates of this process, as on a signal; "
+             "0: no stop")
+      .on_resume = Rule::kFree;
+  train
+      .count("batch_size", &S::batch_size, at_least(1),
+             "samples per update, over all ranks and micro-batches")
+      .on_resume = Rule::kBetweenEpochs;
   train.count("accumulation", &S::accumulation, at_least(1),
               "micro-batches an update is cut into, to save memory");
   train.real("label_smoothing", &S::label_smoothing, fraction(),
              "share of the target spread over all classes, in training only");
   train.real("clip_norm", &S::clip_norm, non_negative(),
              "longest gradient (L2 norm over all parameters), longer ones are scaled down; 0: off");
-  train.word("best_by", &S::best_by, {"top1", "loss"},
-             "validation figure that chooses the best model");
-  train.count("early_stopping", &S::early_stopping, at_least(0),
-              "stop after so many epochs without a better model; 0: off");
   train
-      .count("eval_batch_size", &S::eval_batch_size, at_least(1),
-             "samples per step of evaluation, over all ranks")
-      .role = Role::kScoring;
+      .word("best_by", &S::best_by, {"top1", "loss"},
+            "validation figure that chooses the best model")
+      .on_resume = Rule::kRefuse;
+  train
+      .count("early_stopping", &S::early_stopping, at_least(0),
+             "stop after so many epochs without a better model; 0: off")
+      .on_resume = Rule::kFree;
+  Option& evaluated = train.count("eval_batch_size", &S::eval_batch_size, at_least(1),
+                                  "samples per step of evaluation, over all ranks");
+  evaluated.role = Role::kScoring;
+  evaluated.on_resume = Rule::kFree;
 }
 
 void add_optim(std::vector<Option>& table) {
   using S = C::Optim;
-  Section<S> optim(table, "optim", &C::optim, Role::kTraining);
-  optim.choice("name", &S::name, "optimizer");
+  Section<S> optim(table, "optim", &C::optim, Role::kTraining, Rule::kWarn);
+  optim.choice("name", &S::name, "optimizer").on_resume = Rule::kRefuse;
   optim.real("lr", &S::lr, above_to(0, kMaxRate),
              "highest learning rate; schedule.* says how it changes");
   optim.real("momentum", &S::momentum, fraction(), "momentum of sgd; 0: none");
@@ -221,7 +255,7 @@ void add_optim(std::vector<Option>& table) {
 
 void add_schedule(std::vector<Option>& table) {
   using S = C::Schedule;
-  Section<S> schedule(table, "schedule", &C::schedule, Role::kTraining);
+  Section<S> schedule(table, "schedule", &C::schedule, Role::kTraining, Rule::kWarn);
   schedule.choice("name", &S::name, "course of the learning rate after the warm-up");
   schedule.real("warmup_epochs", &S::warmup_epochs, between(0, kMaxEpochs),
                 "epochs (fractions too) of linear rise at the start; 0: none");
@@ -236,13 +270,17 @@ void add_schedule(std::vector<Option>& table) {
 }
 
 void add_rest(std::vector<Option>& table) {
-  Section<C::Checkpoint> checkpoint(table, "checkpoint", &C::checkpoint, Role::kTraining);
+  Section<C::Checkpoint> checkpoint(table, "checkpoint", &C::checkpoint, Role::kTraining,
+                                    Rule::kFree);
   checkpoint.count("keep_last", &C::Checkpoint::keep_last, at_least(1),
                    "newest checkpoints that are kept, besides the best");
   checkpoint.count("keep_every", &C::Checkpoint::keep_every, at_least(0),
                    "checkpoints of every so many epochs are kept too; 0: none");
+  checkpoint.count("every_updates", &C::Checkpoint::every_updates, at_least(0),
+                   "save inside epochs too, every so many updates of the run; 0: after epochs "
+                   "alone");
 
-  Section<C::Comm> comm(table, "comm", &C::comm, Role::kTraining);
+  Section<C::Comm> comm(table, "comm", &C::comm, Role::kTraining, Rule::kFree);
   comm.real("bucket_mb", &C::Comm::bucket_mb, above_to(0, kMaxMebibytes),
             "size of a gradient bucket in MiB: what one all-reduce carries");
   comm.real("first_bucket_mb", &C::Comm::first_bucket_mb, above_to(0, kMaxMebibytes),
@@ -251,13 +289,13 @@ void add_rest(std::vector<Option>& table) {
             "seconds a rank waits for the others before the job ends")
       .role = Role::kMachine;
 
-  Section<C::Record> record(table, "record", &C::record, Role::kTraining, true);
+  Section<C::Record> record(table, "record", &C::record, Role::kTraining, Rule::kFree, true);
   record.text("dir", &C::Record::dir, "PATH",
               "folder for a record of the first updates; empty: none");
   record.count("updates", &C::Record::updates, at_least(1), "updates to record");
 
   using F = C::Fault;
-  Section<F> fault(table, "fault", &C::fault, Role::kMachine, true);
+  Section<F> fault(table, "fault", &C::fault, Role::kMachine, Rule::kFree, true);
   fault.word("point", &F::point, {"", "config", "open", "step", "checkpoint", "evaluate", "exit"},
              "where a failure is injected; empty: nowhere");
   fault.count("rank", &F::rank, at_least(0), "rank that fails");
@@ -265,18 +303,10 @@ void add_rest(std::vector<Option>& table) {
   fault.count("step", &F::step, at_least(0),
               "update (point step) or epoch (point checkpoint) at which it happens");
   fault.real("seconds", &F::seconds, between(0, kMaxSeconds), "length of the sleep in seconds");
-  fault
-      .flag("unused_parameter", &F::unused_parameter,
-            "give the network a parameter that no forward pass uses")
-      .role = Role::kNetwork;
-}
-
-std::string key_list(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) {
-    text += (text.empty() ? "" : " or ") + name;
-  }
-  return text;
+  Option& unused = fault.flag("unused_parameter", &F::unused_parameter,
+                              "give the network a parameter that no forward pass uses");
+  unused.role = Role::kNetwork;
+  unused.on_resume = Rule::kRefuse;
 }
 
 }  // namespace
@@ -295,61 +325,6 @@ const std::vector<Option>& option_table() {
     return options;
   }();
   return table;
-}
-
-const Option* find_option(std::string_view name) {
-  for (const Option& option : option_table()) {
-    if (option.name() == name) {
-      return &option;
-    }
-  }
-  return nullptr;
-}
-
-std::vector<std::string> option_sections() {
-  std::vector<std::string> sections;
-  for (const Option& option : option_table()) {
-    if (sections.empty() || sections.back() != option.section) {
-      sections.push_back(option.section);
-    }
-  }
-  return sections;
-}
-
-std::string key_suggestion(const std::string& section, const std::string& key) {
-  std::vector<std::string> elsewhere;
-  std::vector<std::string> keys_of_section;
-  std::vector<std::string> names;
-  std::vector<std::string> keys;
-  for (const Option& option : option_table()) {
-    if (option.key == key && option.section != section) {
-      elsewhere.push_back(option.name());
-    }
-    if (option.section == section) {
-      keys_of_section.push_back(option.key);
-    }
-    if (!option.hidden) {
-      names.push_back(option.name());
-      keys.push_back(option.key);
-    }
-  }
-  std::string found = key_list(elsewhere);
-  if (found.empty()) {
-    // A shortened key ("batch") is far from the whole one by letters, yet names it.
-    const auto whole = std::find_if(keys_of_section.begin(), keys_of_section.end(),
-                                    [&](const std::string& k) { return k.starts_with(key); });
-    const std::string near = whole == keys_of_section.end() || key.size() < 2
-                                 ? nearest_name(key, keys_of_section)
-                                 : *whole;
-    found = near.empty() ? nearest_name(section + "." + key, names) : section + "." + near;
-  }
-  if (found.empty()) {
-    const std::string near = nearest_name(key, keys);
-    found = near.empty() ? near
-                         : names[static_cast<std::size_t>(
-                               std::find(keys.begin(), keys.end(), near) - keys.begin())];
-  }
-  return found.empty() ? "see --help for all keys" : "did you mean " + found + "?";
 }
 
 }  // namespace lockstep

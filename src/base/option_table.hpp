@@ -37,6 +37,14 @@ struct NumberRange {
   [[nodiscard]] std::string text() const;
 };
 
+/// What it means that the value is another than that of the checkpoint a run goes on from.
+enum class ResumeRule {
+  kFree,           ///< nothing that the run learns
+  kWarn,           ///< the run goes on, as another than it was
+  kBetweenEpochs,  ///< as kWarn; inside an epoch samples would be left out or come twice: refused
+  kRefuse,         ///< what was saved does not fit any more
+};
+
 /// One key of the configuration: everything that help, command line and files know about it.
 struct Option {
   std::string section;
@@ -48,6 +56,7 @@ struct Option {
   bool chosen = false;             ///< the allowed words are the Program's choices
   std::string placeholder;         ///< of the value in the help: N, X, PATH, ...
   OptionRole role = OptionRole::kTraining;
+  ResumeRule on_resume = ResumeRule::kWarn;
   bool hidden = false;
 
   [[nodiscard]] std::string name() const { return section + "." + key; }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include <iomanip>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 
 #include "lockstep/base/check.hpp"
@@ -58,22 +60,95 @@ bool process_alive(std::int64_t pid, std::int64_t started) {
   return started == 0 || now_started == 0 || now_started == started;
 }
 
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+/// How often Slurm has begun this job again.
+std::int64_t restarts() {
+  const std::string text = environment("SLURM_RESTART_COUNT");
+  std::int64_t count = 0;
+  std::from_chars(text.data(), text.data() + text.size(), count);
+  return count;
+}
+
+/// What a lease file says.
+struct Holder {
+  std::string host;
+  std::string job;
+  std::string pid_space;
+  std::int64_t restart = 0;
+  std::int64_t pid = 0;
+  std::int64_t started = 0;
+  std::int64_t heartbeat = 0;
+
+  [[nodiscard]] bool on_this_machine() const {
+    return host == host_name() && (pid_space.empty() || pid_space == pid_namespace());
+  }
+  [[nodiscard]] std::int64_t age() const { return seconds_since_epoch() - heartbeat; }
+  [[nodiscard]] bool alive() const {
+    if (!job.empty() && job == environment("SLURM_JOB_ID") && restart < restarts()) return false;
+    return on_this_machine() ? process_alive(pid, started) : age() < kLeaseTimeout.count();
+  }
+  [[nodiscard]] std::string text() const {
+    return "process " + std::to_string(pid) + " on host " + host +
+           (job.empty() ? "" : ", job " + job) + ", last heartbeat " + std::to_string(age()) +
+           " s ago";
+  }
+};
+
+/// Nothing when there is no such file, or it is none of ours.
+std::optional<Holder> read_lease(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return std::nullopt;
+  const nlohmann::json lease = nlohmann::json::parse(file, nullptr, false);
+  if (!lease.is_object()) return std::nullopt;
+  try {
+    Holder holder;
+    holder.host = lease.value("host", "");
+    holder.job = lease.value("job", "");
+    holder.pid_space = lease.value("pid_namespace", "");
+    holder.restart = lease.value("restart", std::int64_t{0});
+    holder.pid = lease.value("pid", std::int64_t{0});
+    holder.started = lease.value("start_ticks", std::int64_t{0});
+    holder.heartbeat = lease.value("heartbeat", std::int64_t{0});
+    return holder;
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+}
+
+[[noreturn]] void refuse_held(const std::string& file, const std::string& holder) {
+  throw UsageError("the lease " + file + " is held", "by " + holder,
+                   "choose another run.name, or wait for that run to end");
+}
+
 }  // namespace
 
 Lease::Lease(const std::string& folder, std::chrono::milliseconds heartbeat)
     : file_(folder + kLeaseFile), heartbeat_(heartbeat) {
-  const char* job = std::getenv("SLURM_JOB_ID");
   const nlohmann::ordered_json about = {{"host", host_name()},
                                         {"pid", static_cast<std::int64_t>(::getpid())},
-                                        {"job", job != nullptr ? job : ""},
+                                        {"job", environment("SLURM_JOB_ID")},
+                                        {"restart", restarts()},
                                         {"pid_namespace", pid_namespace()},
                                         {"start_ticks", start_ticks(::getpid())}};
   before_ = about.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   before_.back() = ',';
   before_ += "\"heartbeat\":";
   after_ = "}\n";
+  create();
+  thread_ = std::thread([this] { renew(); });
+}
 
-  fd_ = ::open(file_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+void Lease::create() {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+  fd_ = ::open(file_.c_str(), kFlags, 0666);
+  if (fd_ < 0 && errno == EEXIST) {
+    remove_stale();
+    fd_ = ::open(file_.c_str(), kFlags, 0666);
+  }
   if (fd_ < 0 || !write()) {
     const std::string why = errno_text();
     if (fd_ >= 0) {
@@ -83,7 +158,23 @@ Lease::Lease(const std::string& folder, std::chrono::milliseconds heartbeat)
     throw Error("the lease " + file_ + " cannot be written", why,
                 "free space on the disk or check permissions");
   }
-  thread_ = std::thread([this] { renew(); });
+}
+
+void Lease::remove_stale() const {
+  if (const auto holder = read_lease(file_); holder && holder->alive()) {
+    refuse_held(file_, holder->text());
+  }
+  // Of two that find the same stale lease one may take away the new lease of the other: it is
+  // looked at again where nobody else can change it, and put back.
+  const std::string aside = file_ + ".stale-" + host_name() + "-" + std::to_string(::getpid());
+  if (::rename(file_.c_str(), aside.c_str()) != 0) return;
+  const auto holder = read_lease(aside);
+  if (holder && holder->alive()) {
+    static_cast<void>(::link(aside.c_str(), file_.c_str()));
+    ::unlink(aside.c_str());
+    refuse_held(file_, holder->text());
+  }
+  ::unlink(aside.c_str());
 }
 
 Lease::~Lease() {
@@ -115,32 +206,24 @@ bool Lease::write() noexcept {
 }
 
 std::string live_lease_holder(const std::string& folder) {
-  std::ifstream file(folder + kLeaseFile);
-  if (!file) return {};
-  const nlohmann::json lease = nlohmann::json::parse(file, nullptr, false);
-  if (!lease.is_object()) return {};
-  std::string host;
-  std::string job;
-  std::string space;
-  std::int64_t pid = 0;
-  std::int64_t started = 0;
-  std::int64_t beat = 0;
-  try {
-    host = lease.value("host", "");
-    job = lease.value("job", "");
-    space = lease.value("pid_namespace", "");
-    pid = lease.value("pid", std::int64_t{0});
-    started = lease.value("start_ticks", std::int64_t{0});
-    beat = lease.value("heartbeat", std::int64_t{0});
-  } catch (const nlohmann::json::exception&) {
-    return {};  // no lease of ours
+  const auto holder = read_lease(folder + kLeaseFile);
+  return holder && holder->alive() ? holder->text() : std::string();
+}
+
+std::string watched_lease_holder(const std::string& folder) {
+  constexpr std::chrono::milliseconds kLook{200};
+  const auto first = read_lease(folder + kLeaseFile);
+  if (!first || !first->alive()) return {};
+  if (first->on_this_machine()) return first->text();
+  // By our own clock too: that of the other machine may be ahead.
+  const auto deadline = std::chrono::steady_clock::now() + kLeaseTimeout;
+  while (std::chrono::steady_clock::now() < deadline) {
+    const auto now = read_lease(folder + kLeaseFile);
+    if (!now || !now->alive()) return {};
+    if (now->heartbeat != first->heartbeat) return now->text();
+    std::this_thread::sleep_for(kLook);
   }
-  const std::int64_t age = seconds_since_epoch() - beat;
-  const bool our_machine = host == host_name() && (space.empty() || space == pid_namespace());
-  const bool alive = our_machine ? process_alive(pid, started) : age < kLeaseTimeout.count();
-  if (!alive) return {};
-  return "process " + std::to_string(pid) + " on host " + host +
-         (job.empty() ? "" : ", job " + job) + ", last heartbeat " + std::to_string(age) + " s ago";
+  return {};
 }
 
 }  // namespace lockstep::report

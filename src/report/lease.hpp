@@ -16,13 +16,16 @@ inline constexpr std::chrono::seconds kLeaseTimeout{60};
 /// reader half a text.
 class Lease {
  public:
-  /// Throws Error when the file cannot be made.
+  /// Takes the place of a lease that nobody holds any more. Throws UsageError when one is held,
+  /// Error when the file cannot be made.
   Lease(const std::string& folder, std::chrono::milliseconds heartbeat);
   ~Lease();  ///< removes the file
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
 
  private:
+  void create();
+  void remove_stale() const;
   void renew();
   bool write() noexcept;
 
@@ -39,7 +42,11 @@ class Lease {
 
 /// Who holds a live lease on the folder, in words ("process 12 on host a, ..."); empty when nobody.
 /// A process of this machine is alive as long as the system knows it, any other one as long as its
-/// heartbeat is younger than kLeaseTimeout.
+/// heartbeat is younger than kLeaseTimeout; one of an earlier start of this same Slurm job is gone.
 [[nodiscard]] std::string live_lease_holder(const std::string& folder);
+
+/// As live_lease_holder, sure: a holder on another machine, whose end cannot be seen from here, is
+/// watched until it renews its lease or has not done so for kLeaseTimeout.
+[[nodiscard]] std::string watched_lease_holder(const std::string& folder);
 
 }  // namespace lockstep::report

@@ -8,14 +8,19 @@
 #include <cerrno>
 #include <charconv>
 #include <concepts>
+#include <filesystem>
 #include <string_view>
+#include <vector>
 
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/durable_file.hpp"
 
 namespace lockstep::report {
 
 namespace {
 
+constexpr const char* kMetricsFile = "/metrics.csv";
+constexpr const char* kTimingsFile = "/timings.csv";
 constexpr std::string_view kMetricsHeader =
     "epoch,updates,train_loss,train_top1,val_loss,val_top1,val_top5,val_samples,lr,grad_norm,best";
 constexpr std::string_view kTimingsHeader =
@@ -49,7 +54,37 @@ class Row {
   std::string text_;
 };
 
-/// A CSV file that grows by whole lines, each written through to the system before put() returns.
+/// The lines of a file that are whole.
+std::vector<std::string> whole_lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::size_t begin = 0;
+  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+/// Leaves of an existing file the header and the rows of the first `epochs` epochs.
+void keep_rows(const std::string& path, std::string_view header, std::int64_t epochs) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return;
+  const std::vector<std::string> lines = whole_lines(read_file(path));
+  std::string kept;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (i == 0) {
+      require(lines[i] == header, path + " cannot be continued",
+              "its columns are not those of this program",
+              "go on with the program that wrote it, or move the file away");
+    }
+    std::int64_t epoch = 0;
+    std::from_chars(lines[i].data(), lines[i].data() + lines[i].size(), epoch);
+    if (i == 0 || epoch <= epochs) kept += lines[i] + "\n";
+  }
+  replace_durable(path, kept);
+}
+
+/// A CSV file that grows by whole lines, each on the disk before put() returns.
 class CsvFile {
  public:
   CsvFile(const std::string& path, std::string_view header)
@@ -82,6 +117,7 @@ class CsvFile {
       }
       done += static_cast<std::size_t>(count);
     }
+    if (::fdatasync(fd_) != 0 && errno != EINVAL) fail(errno_text());
   }
 
  private:
@@ -102,14 +138,17 @@ class CsvFile {
 
 struct MetricsWriter::Impl {
   explicit Impl(const std::string& folder)
-      : metrics(folder + "/metrics.csv", kMetricsHeader),
-        timings(folder + "/timings.csv", kTimingsHeader) {}
+      : metrics(folder + kMetricsFile, kMetricsHeader),
+        timings(folder + kTimingsFile, kTimingsHeader) {}
   CsvFile metrics;
   CsvFile timings;
 };
 
-MetricsWriter::MetricsWriter(const std::string& run_folder)
-    : impl_(std::make_unique<Impl>(run_folder)) {}
+MetricsWriter::MetricsWriter(const std::string& run_folder, std::int64_t epochs) {
+  keep_rows(run_folder + kMetricsFile, kMetricsHeader, epochs);
+  keep_rows(run_folder + kTimingsFile, kTimingsHeader, epochs);
+  impl_ = std::make_unique<Impl>(run_folder);
+}
 
 MetricsWriter::~MetricsWriter() = default;
 

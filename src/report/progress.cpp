@@ -83,10 +83,13 @@ ProgressMode progress_mode(const std::string& option) {
 
 Progress::Progress(ProgressMode mode, double interval_s) : mode_(mode), interval_s_(interval_s) {}
 
-void Progress::start(const std::string& title, std::int64_t total_updates) {
+void Progress::start(const std::string& title, std::int64_t total_updates, std::int64_t done_before,
+                     std::int64_t images_before) {
   finish();
   title_ = title;
   total_ = total_updates;
+  done_before_ = done_before;
+  images_before_ = images_before;
   begin_ = std::chrono::steady_clock::now();
   last_ = begin_;
 }
@@ -106,7 +109,8 @@ void Progress::update(std::int64_t done_updates, std::int64_t images, double los
 
   const std::string count = std::to_string(done_updates) + "/" + std::to_string(total_);
   const std::string values =
-      numbers(done_updates, total_, images, Seconds(now - begin_).count(), loss, learning_rate);
+      numbers(done_updates - done_before_, total_ - done_before_, images - images_before_,
+              Seconds(now - begin_).count(), loss, learning_rate);
   if (mode_ == ProgressMode::kPlain) {
     show(title_ + "  " + count + "  " + values + "\n");
     return;

@@ -44,30 +44,43 @@ bool make_folder(const std::string& path) {
   return false;
 }
 
-[[noreturn]] void refuse_existing(const std::string& path) {
-  const std::string holder = live_lease_holder(path);
+/// Returns when the folder can be taken over.
+void check_existing(const std::string& path, Existing existing) {
+  const bool go_on = existing == Existing::kGoOn;
+  const std::string holder = go_on ? watched_lease_holder(path) : live_lease_holder(path);
   if (!holder.empty()) {
     throw UsageError("the run folder " + path + " is in use", "by " + holder,
                      "choose another run.name, or wait for that run to end");
   }
-  throw UsageError("the run folder " + path + " exists", "a run of that name was made before",
-                   "choose another run.name");
+  if (!go_on) {
+    throw UsageError("the run folder " + path + " exists", "a run of that name was made before",
+                     "choose another run.name, or run.resume=auto to go on with it");
+  }
+  if (!std::filesystem::is_directory(path)) fail_making(path, "it is no folder");
 }
 
-std::string make_run_folder(const std::string& root, const std::string& name,
-                            const std::string& default_suffix) {
+struct Made {
+  std::string path;
+  bool existed = false;
+};
+
+Made make_run_folder(const std::string& root, const std::string& name,
+                     const std::string& default_suffix, Existing existing) {
   const std::string chosen = name.empty() ? time_stamp() + "_" + default_suffix : name;
   require_one_folder(chosen);
   std::error_code error;
   std::filesystem::create_directories(root, error);
   if (error) fail_making(root, error.message());
   std::string path = (std::filesystem::path(root) / chosen).string();
-  if (make_folder(path)) return path;
-  if (!name.empty()) refuse_existing(path);
+  if (make_folder(path)) return {path};
+  if (!name.empty()) {
+    check_existing(path, existing);
+    return {path, true};
+  }
   // Another run began in the same second.
   for (int number = 2;; ++number) {
     std::string numbered = path + "_" + std::to_string(number);
-    if (make_folder(numbered)) return numbered;
+    if (make_folder(numbered)) return {numbered};
   }
 }
 
@@ -76,17 +89,23 @@ std::string make_run_folder(const std::string& root, const std::string& name,
 struct RunFolder::Impl {
   std::string path;
   std::optional<Lease> lease;
+  bool existed = false;
   bool keep = false;
 };
 
 RunFolder::RunFolder(const std::string& root, const std::string& name,
-                     const std::string& default_suffix, std::chrono::milliseconds heartbeat)
+                     const std::string& default_suffix, Existing existing,
+                     std::chrono::milliseconds heartbeat)
     : impl_(std::make_unique<Impl>()) {
-  impl_->path = make_run_folder(root, name, default_suffix);
+  const Made made = make_run_folder(root, name, default_suffix, existing);
+  impl_->path = made.path;
+  impl_->existed = made.existed;
+  impl_->keep = made.existed;
   try {
     impl_->lease.emplace(impl_->path, heartbeat);
   } catch (...) {
-    ::rmdir(impl_->path.c_str());  // empty: the name stays free for the next try
+    // Empty: the name stays free for the next try.
+    if (!impl_->existed) ::rmdir(impl_->path.c_str());
     throw;
   }
 }
@@ -105,6 +124,8 @@ RunFolder::~RunFolder() {
 }
 
 void RunFolder::keep() noexcept { impl_->keep = true; }
+
+bool RunFolder::existed() const noexcept { return impl_->existed; }
 
 const std::string& RunFolder::path() const noexcept { return impl_->path; }
 

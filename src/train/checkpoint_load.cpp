@@ -1,14 +1,15 @@
 #include <ATen/ops/empty.h>
 #include <torch/types.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/durable_file.hpp"
 #include "lockstep/train/checkpoint.hpp"
-#include "lockstep/train/durable_file.hpp"
 #include "manifest.hpp"
 #include "training_state.hpp"
 
@@ -65,9 +66,24 @@ void broadcast_tensors(comm::Collectives& control, NamedTensors& tensors) {
   }
 }
 
+/// Reads what CheckpointStore::save has written: the optimizer's tensors and, last, its steps.
+void read_optimizer(LoadedCheckpoint& loaded) {
+  const std::string file = loaded.folder + "/optimizer.safetensors";
+  loaded.optimizer = read_safetensors(file);
+  const auto steps = std::find_if(loaded.optimizer.begin(), loaded.optimizer.end(),
+                                  [](const auto& entry) { return entry.first == kStepsName; });
+  if (steps == loaded.optimizer.end() || steps->second.scalar_type() != at::kLong ||
+      steps->second.numel() != 1) {
+    throw Error("cannot use '" + file + "'", "it does not say how many steps were done",
+                "use a checkpoint written by this program");
+  }
+  loaded.optimizer_steps = steps->second.item<std::int64_t>();
+  loaded.optimizer.erase(steps);
+}
+
 }  // namespace
 
-LoadedCheckpoint load_checkpoint(const std::string& path) {
+LoadedCheckpoint load_checkpoint(const std::string& path, LoadParts parts) {
   LoadedCheckpoint loaded;
   loaded.folder = resolve(path);
   check_manifest(loaded.folder,
@@ -76,23 +92,51 @@ LoadedCheckpoint load_checkpoint(const std::string& path) {
   const std::string state_file = loaded.folder + "/state.json";
   loaded.state = state_from_json(read_file(state_file), state_file);
   loaded.model = read_safetensors(loaded.folder + "/model.safetensors");
+  if (parts == LoadParts::kAll) {
+    read_optimizer(loaded);
+  }
   return loaded;
 }
 
-LoadedCheckpoint load_checkpoint_everywhere(comm::Collectives& control, const std::string& path) {
-  LoadedCheckpoint loaded;
-  std::string state_text;
-  comm::agreed_phase(control, [&] {
-    if (control.world().is_root()) {
-      loaded = load_checkpoint(path);
-      state_text = state_to_json(loaded.state);
+std::optional<LoadedCheckpoint> load_newest(const CheckpointStore& store,
+                                            std::vector<std::string>& warnings) {
+  std::string failure;
+  for (const std::string& name : store.newest_first()) {
+    try {
+      return load_checkpoint(store.path_of(name), LoadParts::kAll);
+    } catch (const Error& error) {
+      failure = error.what();
+      warnings.push_back("checkpoint " + name + " cannot be used: " + failure);
     }
-  });
+  }
+  if (!failure.empty()) {
+    throw Error("no checkpoint of this run can be used",
+                "the oldest one: " + failure.substr(0, failure.rfind(" - ")),
+                "mend it, or begin again under another run.name");
+  }
+  return std::nullopt;
+}
+
+void broadcast_checkpoint(comm::Collectives& control, LoadedCheckpoint& loaded) {
   loaded.folder = control.broadcast(loaded.folder);
   loaded.config_text = control.broadcast(loaded.config_text);
-  state_text = control.broadcast(state_text);
+  const std::string state_text =
+      control.broadcast(control.world().is_root() ? state_to_json(loaded.state) : std::string());
   loaded.state = state_from_json(state_text, loaded.folder + "/state.json");
+  loaded.optimizer_steps = control.max(loaded.optimizer_steps);  // 0 on the others
   broadcast_tensors(control, loaded.model);
+  broadcast_tensors(control, loaded.optimizer);
+}
+
+LoadedCheckpoint load_checkpoint_everywhere(comm::Collectives& control, const std::string& path,
+                                            LoadParts parts) {
+  LoadedCheckpoint loaded;
+  comm::agreed_phase(control, [&] {
+    if (control.world().is_root()) {
+      loaded = load_checkpoint(path, parts);
+    }
+  });
+  broadcast_checkpoint(control, loaded);
   return loaded;
 }
 

@@ -2,14 +2,15 @@
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/durable_file.hpp"
 #include "lockstep/train/checkpoint.hpp"
-#include "lockstep/train/durable_file.hpp"
 #include "manifest.hpp"
 #include "training_state.hpp"
 
@@ -81,6 +82,22 @@ std::optional<Saved> saved_from_name(const std::string& name) {
   return Saved{*epoch, *update, *attempt, name};
 }
 
+/// The checkpoints of a folder, the one of the most updates (then attempts) first.
+std::vector<Saved> saved_in(const std::string& folder) {
+  std::vector<Saved> saved;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.is_directory()) {
+      if (const auto found = saved_from_name(entry.path().filename().string())) {
+        saved.push_back(*found);
+      }
+    }
+  }
+  std::sort(saved.begin(), saved.end(), [](const Saved& a, const Saved& b) {
+    return std::pair(a.update, a.attempt) > std::pair(b.update, b.attempt);
+  });
+  return saved;
+}
+
 /// A folder that is removed unless it was renamed into place.
 class TemporaryFolder {
  public:
@@ -139,6 +156,26 @@ void CheckpointStore::remove(const std::string& name) {
   }
 }
 
+std::vector<std::string> CheckpointStore::newest_first() const {
+  std::vector<std::string> names;
+  for (const Saved& saved : saved_in(folder_)) {
+    names.push_back(saved.name);
+  }
+  return names;
+}
+
+bool CheckpointStore::restore_best(const std::string& name) {
+  const bool there = !name.empty() && fs::exists(path_of(name) + "/" + kManifestFile);
+  best_ = there ? name : std::string();
+  if (there) {
+    replace_durable(path_of("best"), pointer_text(folder_, name));
+  } else {
+    fs::remove(path_of("best"));
+  }
+  sync_folder(folder_);
+  return there;
+}
+
 void CheckpointStore::sweep() {
   std::vector<std::string> leftovers;
   for (const auto& entry : fs::directory_iterator(folder_)) {
@@ -162,9 +199,13 @@ std::string CheckpointStore::save(const model::Network& network, const optim::Op
   TemporaryFolder temporary(path_of(kTemporaryPrefix + name));
   write_safetensors(temporary.path() + "/model.safetensors", state_of(network));
   NamedTensors slots = optimizer.state();
-  slots.emplace_back("steps", at::scalar_tensor(optimizer.steps(), at::kLong));
+  slots.emplace_back(kStepsName, at::scalar_tensor(optimizer.steps(), at::kLong));
   write_safetensors(temporary.path() + "/optimizer.safetensors", slots);
-  write_durable(temporary.path() + "/state.json", state_to_json(state));
+  TrainingState written = state;
+  if (is_best) {
+    written.best_checkpoint = name;
+  }
+  write_durable(temporary.path() + "/state.json", state_to_json(written));
   write_durable(temporary.path() + "/config.cfg", config_text);
   write_durable(temporary.path() + "/" + kManifestFile,
                 make_manifest(temporary.path(), {"model.safetensors", "optimizer.safetensors",
@@ -190,22 +231,20 @@ void CheckpointStore::prune() {
                         "' (the pointer 'best' there names no checkpoint) - restore or remove it");
     return;
   }
-  std::vector<Saved> saved;
-  for (const auto& entry : fs::directory_iterator(folder_)) {
-    if (entry.is_directory()) {
-      if (const auto found = saved_from_name(entry.path().filename().string())) {
-        saved.push_back(*found);
-      }
-    }
-  }
-  std::sort(saved.begin(), saved.end(), [](const Saved& a, const Saved& b) {
-    return std::pair(a.update, a.attempt) > std::pair(b.update, b.attempt);
-  });
+  const std::vector<Saved> saved = saved_in(folder_);
   const std::string latest = pointed_name(path_of("latest"));
+  // Of those that name the same epoch the ones of the fewest updates were saved at its end, the
+  // others inside the next.
+  std::map<std::int64_t, std::int64_t> ends;
+  for (const Saved& old : saved) {
+    ends[old.epoch] = old.update;
+  }
   for (std::size_t index = 0; index < saved.size(); ++index) {
     const Saved& old = saved[index];
+    const bool of_interval = keep_every_ > 0 && old.epoch > 0 && old.epoch % keep_every_ == 0 &&
+                             old.update == ends[old.epoch];
     const bool keep = static_cast<std::int64_t>(index) < keep_last_ || old.name == best_ ||
-                      old.name == latest || (keep_every_ > 0 && old.epoch % keep_every_ == 0);
+                      old.name == latest || of_interval;
     if (!keep) {
       // The manifest goes first: a removal that stops half-way leaves nothing that looks whole.
       std::error_code ignored;

@@ -25,69 +25,26 @@ std::string text(const char* format, Values... values) {
   return buffer.data();
 }
 
-/// What the updates of an epoch add up to.
-struct EpochSums {
-  std::int64_t updates = 0;
-  std::int64_t samples = 0;
-  std::int64_t correct = 0;
-  double loss = 0;
-  double grad_norm = 0;
-  double exposed_comm_seconds = 0;
-  double learning_rate = 0;  ///< of the last update
-};
-
-void run_update(FitParts& p, TrainingState& state, EpochSums& sums) {
+/// One update, added to the sums of its epoch. Whether a stop is wanted after it.
+bool run_update(FitParts& p, TrainingState& state, double& exposed_seconds) {
   p.fault.at("step", state.update);
   const double lr = optim::learning_rate(p.schedule, state.update);
-  const StepResult result =
-      p.trainer.compute_gradients(p.loader, state.update, p.fault.spoils(state.update));
+  const StepResult result = p.trainer.compute_gradients(
+      p.loader, {state.update, p.stop.requested(), p.fault.spoils(state.update)});
   p.recorder.update(p.network, result, state.update, state.epoch, lr);
   p.trainer.apply(result, lr);
   p.recorder.applied(p.network, state.update);
 
   ++state.update;
-  state.data_position += result.samples;
+  EpochSums& sums = state.running;
   ++sums.updates;
   sums.samples += result.samples;
   sums.correct += result.correct;
   sums.loss += result.loss_sum;
   sums.grad_norm += result.grad_norm;
-  sums.exposed_comm_seconds += p.reducer.exposed_seconds();
   sums.learning_rate = lr;
-}
-
-/// The updates of one epoch, up to `end_update`, which may cut it short.
-report::EpochRecord train_epoch(FitParts& p, TrainingState& state, std::int64_t end_update) {
-  const auto begin = Clock::now();
-  const std::int64_t epoch = state.epoch + 1;
-  p.progress.start("epoch " + std::to_string(epoch) + "/" + std::to_string(p.options.epochs),
-                   end_update);
-  p.loader.start_epoch(state.epoch, 0, end_update);
-  EpochSums sums;
-  while (sums.updates < end_update) {
-    run_update(p, state, sums);
-    p.progress.update(sums.updates, sums.samples, sums.loss / static_cast<double>(sums.samples),
-                      sums.learning_rate);
-  }
-  p.progress.finish();
-  if (end_update == p.sampler.updates_per_epoch()) {
-    ++state.epoch;
-    state.data_position = 0;
-  }
-
-  report::EpochRecord record;
-  const auto samples = static_cast<double>(sums.samples);
-  record.epoch = epoch;
-  record.updates = state.update;
-  record.train_loss = sums.loss / samples;
-  record.train_top1 = static_cast<double>(sums.correct) / samples;
-  record.learning_rate = sums.learning_rate;
-  record.grad_norm = sums.grad_norm / static_cast<double>(sums.updates);
-  record.exposed_comm_seconds = sums.exposed_comm_seconds;
-  record.train_seconds = seconds_since(begin);
-  record.images_per_second = samples / record.train_seconds;
-  record.data_wait_seconds = p.loader.waited_seconds();
-  return record;
+  exposed_seconds += p.reducer.exposed_seconds();
+  return result.stop_wanted;
 }
 
 /// The last update of an epoch is not followed by a loss that would show what it did.
@@ -136,33 +93,111 @@ void report_epoch(FitParts& p, const report::EpochRecord& r) {
 }
 
 /// Saves on rank 0; a failure there is agreed, so that all ranks leave in order.
-std::string save(FitParts& p, const TrainingState& state, const report::EpochRecord& record) {
-  std::string name;
-  p.fault.at("checkpoint", record.epoch);
+void save(FitParts& p, TrainingState& state, bool is_best) {
+  p.fault.at("checkpoint", state.epoch + (state.running.updates > 0 ? 1 : 0));
   comm::require_same(p.control, state_digest(p.network), "the model's weights");
+  state.probe_loss = p.probe.score(p.network).loss;
+  std::string name;
   comm::agreed_phase(p.control, [&] {
     if (p.checkpoints != nullptr) {
-      name = p.checkpoints->save(p.network, p.optimizer, state, p.options.config_text, record.best);
+      name = p.checkpoints->save(p.network, p.optimizer, state, p.options.config_text, is_best);
       p.log.debug("train", "saved checkpoint " + name);
       for (const std::string& warning : p.checkpoints->take_warnings()) {
         p.log.warning("train", warning);
       }
     }
   });
-  return p.control.broadcast(name);
+  name = p.control.broadcast(name);
+  if (is_best) {
+    state.best_checkpoint = name;
+  }
+}
+
+/// What the clock says of the part of an epoch that this process has trained.
+struct EpochClock {
+  double train_seconds = 0;
+  double data_wait_seconds = 0;
+  double exposed_comm_seconds = 0;
+  std::int64_t samples = 0;
+};
+
+/// The updates of an epoch that are left, up to `end_update`. Returns early, with all saved, when a
+/// stop is wanted; `stop` says so also when it came with the last update.
+EpochClock train_updates(FitParts& p, TrainingState& state, std::int64_t end_update,
+                         std::int64_t stop_at, bool& stop) {
+  EpochClock clock;
+  const auto begin = Clock::now();
+  const EpochSums& sums = state.running;
+  const std::int64_t samples_before = sums.samples;
+  p.progress.start(
+      "epoch " + std::to_string(state.epoch + 1) + "/" + std::to_string(p.options.epochs),
+      end_update, sums.updates, sums.samples);
+  p.loader.start_epoch(state.epoch, sums.updates, end_update);
+  while (sums.updates < end_update && !stop) {
+    stop = run_update(p, state, clock.exposed_comm_seconds) || state.update == stop_at;
+    p.progress.update(sums.updates, sums.samples, sums.loss / static_cast<double>(sums.samples),
+                      sums.learning_rate);
+    const std::int64_t interval = p.options.save_every_updates;
+    if (sums.updates < end_update && (stop || (interval > 0 && state.update % interval == 0))) {
+      require_finite_weights(p, state.update);
+      save(p, state, false);
+    }
+  }
+  p.progress.finish();
+  clock.samples = sums.samples - samples_before;
+  clock.train_seconds = seconds_since(begin);
+  clock.data_wait_seconds = p.loader.waited_seconds();
+  return clock;
+}
+
+/// What the metrics say of the epoch that `state` has come to the end of.
+report::EpochRecord make_record(const TrainingState& state, const EpochClock& clock) {
+  const EpochSums& sums = state.running;
+  const auto samples = static_cast<double>(sums.samples);
+  report::EpochRecord record;
+  record.epoch = state.epoch + 1;
+  record.updates = state.update;
+  record.train_loss = sums.loss / samples;
+  record.train_top1 = static_cast<double>(sums.correct) / samples;
+  record.learning_rate = sums.learning_rate;
+  record.grad_norm = sums.grad_norm / static_cast<double>(sums.updates);
+  record.exposed_comm_seconds = clock.exposed_comm_seconds;
+  record.train_seconds = clock.train_seconds;
+  record.images_per_second = static_cast<double>(clock.samples) / clock.train_seconds;
+  record.data_wait_seconds = clock.data_wait_seconds;
+  return record;
+}
+
+bool stopped_early(const TrainingState& state, const FitOptions& options) {
+  return options.early_stopping > 0 && state.best_epoch > 0 &&
+         state.epoch - state.best_epoch >= options.early_stopping;
 }
 
 }  // namespace
 
+bool is_finished(const TrainingState& state, const FitOptions& options,
+                 std::int64_t total_updates) {
+  return state.epoch >= options.epochs || state.update >= total_updates ||
+         stopped_early(state, options);
+}
+
 FitResult fit(FitParts& p) {
-  TrainingState state = p.state;
   FitResult result;
+  TrainingState& state = result.state;
+  state = p.state;
   const std::int64_t per_epoch = p.sampler.updates_per_epoch();
-  while (state.epoch < p.options.epochs && state.update < p.schedule.total_updates) {
+  const std::int64_t stop_at =
+      p.options.stop_after_updates > 0 ? state.update + p.options.stop_after_updates : -1;
+  while (!result.stopped && !is_finished(state, p.options, p.schedule.total_updates)) {
     const std::int64_t left = p.schedule.total_updates - state.update;
-    report::EpochRecord record = train_epoch(p, state, std::min(per_epoch, left));
+    const std::int64_t end_update = std::min(per_epoch, state.running.updates + left);
+    const EpochClock clock = train_updates(p, state, end_update, stop_at, result.stopped);
+    if (state.running.updates < end_update) {
+      break;
+    }
     require_finite_weights(p, state.update);
 
+    report::EpochRecord record = make_record(state, clock);
     if (p.val != nullptr) {
       const auto begin = Clock::now();
       record.val = p.val->score(p.network);
@@ -177,19 +212,19 @@ FitResult fit(FitParts& p) {
       }
     });
     report_epoch(p, record);
-    const std::string name = save(p, state, record);
-    if (record.best) {
-      result.best_checkpoint = name;
+    if (end_update == per_epoch) {
+      ++state.epoch;
+      state.running = {};
     }
-    const std::int64_t patience = p.options.early_stopping;
-    if (patience > 0 && record.epoch - state.best_epoch >= patience) {
-      p.log.info("train", "stopped early: no better model in " + std::to_string(patience) +
+    save(p, state, record.best);
+    if (stopped_early(state, p.options)) {
+      p.log.info("train", "stopped early: no better model in " +
+                              std::to_string(p.options.early_stopping) +
                               " epochs; the best is of epoch " + std::to_string(state.best_epoch));
-      break;
     }
   }
+  result.stopped = result.stopped && !is_finished(state, p.options, p.schedule.total_updates);
   p.recorder.finish(p.network, state.update);
-  result.state = state;
   return result;
 }
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lockstep/base/check.hpp"
-#include "lockstep/train/durable_file.hpp"
+#include "lockstep/base/durable_file.hpp"
 
 namespace lockstep::train {
 namespace {

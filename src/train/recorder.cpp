@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/durable_file.hpp"
 #include "lockstep/train/checkpoint.hpp"
-#include "lockstep/train/durable_file.hpp"
 #include "lockstep/train/safetensors.hpp"
 
 namespace lockstep::train {

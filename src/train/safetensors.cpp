@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "lockstep/base/check.hpp"
-#include "lockstep/train/durable_file.hpp"
+#include "lockstep/base/durable_file.hpp"
 
 namespace lockstep::train {
 namespace {

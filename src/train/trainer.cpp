@@ -32,7 +32,7 @@ Trainer::Trainer(model::Network& network, optim::Optimizer& optimizer,
       device_(device),
       options_(options) {}
 
-StepResult Trainer::compute_gradients(data::Loader& loader, std::int64_t update, bool spoil) {
+StepResult Trainer::compute_gradients(data::Loader& loader, const StepInput& input) {
   StepResult result;
   reducer_.zero();
   at::Tensor loss_sum = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(device_));
@@ -48,11 +48,12 @@ StepResult Trainer::compute_gradients(data::Loader& loader, std::int64_t update,
     own_samples += batch.size();
     const at::Tensor images = data::images_tensor(batch).to(device_);
     const at::Tensor labels = data::labels_tensor(batch).to(device_);
-    const model::StepContext context{model::Phase::kTrain, options_.seed, update, batch.ids.data()};
+    const model::StepContext context{model::Phase::kTrain, options_.seed, input.update,
+                                     batch.ids.data()};
     const at::Tensor logits = network_.forward(images, context);
     at::Tensor loss = at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum, -100,
                                              options_.label_smoothing);
-    if (spoil) {
+    if (input.spoil) {
       loss = loss * std::numeric_limits<double>::quiet_NaN();
     }
     {
@@ -73,16 +74,17 @@ StepResult Trainer::compute_gradients(data::Loader& loader, std::int64_t update,
 
   std::vector<double> totals{loss_sum.item<double>(),
                              static_cast<double>(correct.item<std::int64_t>()),
-                             static_cast<double>(own_samples)};
+                             static_cast<double>(own_samples), input.stop_wanted ? 1.0 : 0.0};
   control_.sum(totals);
   result.loss_sum = totals[0];
   result.correct = std::llround(totals[1]);
   result.samples = std::llround(totals[2]);
+  result.stop_wanted = totals[3] > 0;
   require(result.samples == update_samples, "an update lost samples",
           std::to_string(result.samples) + " arrived of " + std::to_string(update_samples),
           "report this as a defect");
   result.grad_norm = control_.broadcast(reducer_.norm());
-  const std::string of_update = " of update " + std::to_string(update + 1);
+  const std::string of_update = " of update " + std::to_string(input.update + 1);
   require_finite(result.loss_sum, "the loss" + of_update);
   require_finite(result.grad_norm, "the gradient norm" + of_update);
   return result;

@@ -32,15 +32,35 @@ std::array<double, 3> channels_at(const nlohmann::json& json, const char* key,
   return json.at(key).get<std::array<double, 3>>();
 }
 
+EpochSums sums_at(const nlohmann::json& json, const char* key, const std::string& source) {
+  const auto& part = json.at(key);
+  EpochSums sums;
+  sums.updates = count_at(part, "updates", 0, source);
+  sums.samples = count_at(part, "samples", 0, source);
+  sums.correct = count_at(part, "correct", 0, source);
+  part.at("loss").get_to(sums.loss);
+  part.at("grad_norm").get_to(sums.grad_norm);
+  part.at("learning_rate").get_to(sums.learning_rate);
+  return sums;
+}
+
 }  // namespace
 
 std::string state_to_json(const TrainingState& state) {
   nlohmann::ordered_json json = {
       {"epoch", state.epoch},
       {"update", state.update},
-      {"data_position", state.data_position},
+      {"running",
+       {{"updates", state.running.updates},
+        {"samples", state.running.samples},
+        {"correct", state.running.correct},
+        {"loss", state.running.loss},
+        {"grad_norm", state.running.grad_norm},
+        {"learning_rate", state.running.learning_rate}}},
       {"best_score", nullptr},
       {"best_epoch", state.best_epoch},
+      {"best_checkpoint", state.best_checkpoint},
+      {"probe_loss", state.probe_loss},
       {"classes", state.classes},
       {"height", state.height},
       {"width", state.width},
@@ -63,11 +83,13 @@ TrainingState state_from_json(const std::string& text, const std::string& source
     TrainingState state;
     state.epoch = count_at(json, "epoch", 0, source);
     state.update = count_at(json, "update", 0, source);
-    state.data_position = count_at(json, "data_position", 0, source);
+    state.running = sums_at(json, "running", source);
     if (!json.at("best_score").is_null()) {
       state.best_score = json.at("best_score").get<double>();
     }
     state.best_epoch = count_at(json, "best_epoch", 0, source);
+    json.at("best_checkpoint").get_to(state.best_checkpoint);
+    json.at("probe_loss").get_to(state.probe_loss);
     json.at("classes").get_to(state.classes);
     state.height = count_at(json, "height", 1, source);
     state.width = count_at(json, "width", 1, source);

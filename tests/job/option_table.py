@@ -183,6 +183,24 @@ def checkpoint_epochs(before_epochs, after_epochs):
     return see
 
 
+def stopped_after(updates):
+    def see(before, after):
+        before.result.ok()
+        after.result.failed(85)
+        assert f"saved after {updates} updates" in after.log
+        assert after.saved_updates[-1] == updates
+
+    return see
+
+
+def saved_updates(before_updates, after_updates):
+    def see(before, after):
+        assert before.saved_updates == before_updates
+        assert after.saved_updates == after_updates
+
+    return see
+
+
 def fails_with(words, code=None, before_ok=True):
     def see(before, after):
         if before_ok:
@@ -258,6 +276,8 @@ HOLD = {"fault.point": "step", "fault.action": "sleep", "fault.step": 2, "fault.
 OPTIONS = {
     "run.name": Option({"run.name": "other"}, folder),
     "run.root": Option({"run.root": "tmp:elsewhere"}, folder),
+    "run.resume": Option({"run.resume": "tmp:none-here"},
+                         fails_with("there is no checkpoint", 2)),
     "run.seed": Option({"run.seed": 2}, seeds),
     "run.device": Option({"run.device": "cuda"}, device),
     "run.dtype": Option({"run.dtype": "float64"}, dtypes),
@@ -296,6 +316,7 @@ OPTIONS = {
                                   rounding, {**CIFAR, "model.width": 16}),
     "train.epochs": Option({"train.epochs": 3}, rows(2, 3)),
     "train.max_updates": Option({"train.max_updates": 5}, updates(8, 5)),
+    "train.stop_after_updates": Option({"train.stop_after_updates": 5}, stopped_after(5)),
     "train.batch_size": Option({"train.batch_size": 10}, batch_sizes),
     "train.accumulation": Option({"train.accumulation": 3}, micro_batches),
     "train.label_smoothing": Option({"train.label_smoothing": 0.1}, pictures_first_update),
@@ -341,6 +362,8 @@ OPTIONS = {
     "checkpoint.keep_every": Option(
         {"checkpoint.keep_every": 2}, checkpoint_epochs([5], [2, 4, 5]),
         {**FIVE, "data.holdout": 0, "checkpoint.keep_last": 1}),
+    "checkpoint.every_updates": Option({"checkpoint.every_updates": 3}, saved_updates(
+        [4, 8], [3, 4, 6, 8]), {"checkpoint.keep_last": 9}),
     "comm.bucket_mb": Option({"comm.bucket_mb": 0.001}, buckets,
                              {**DEBUG, "comm.first_bucket_mb": 1e-5}),
     "comm.first_bucket_mb": Option({"comm.first_bucket_mb": 1e-5}, buckets, DEBUG),

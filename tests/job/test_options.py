@@ -26,10 +26,17 @@ class Observed(runs.Run):
         name = pointer["checkpoint"]
         return json.loads((self.folder / "checkpoints" / name / "state.json").read_text())["epoch"]
 
+    def _saved(self, what):
+        folders = [p for p in (self.folder / "checkpoints").iterdir() if p.is_dir()]
+        return sorted(json.loads((p / "state.json").read_text())[what] for p in folders)
+
     @property
     def saved_epochs(self):
-        folders = [p for p in (self.folder / "checkpoints").iterdir() if p.is_dir()]
-        return sorted(json.loads((p / "state.json").read_text())["epoch"] for p in folders)
+        return self._saved("epoch")
+
+    @property
+    def saved_updates(self):
+        return self._saved("update")
 
 
 def watch(process, seen, stop):

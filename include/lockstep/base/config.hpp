@@ -6,6 +6,10 @@
 
 namespace lockstep {
 
+/// Words of run.resume; any other text is the path of a checkpoint.
+inline constexpr const char* kResumeNone = "none";
+inline constexpr const char* kResumeAuto = "auto";
+
 /// Everything a run needs to know, as plain values with their defaults. Filled by base/cli, checked
 /// by validate(), then never changed. One struct per section; the meaning, unit and allowed values
 /// of each key stand in the option table (src/base/option_table.cpp), which also makes the help.
@@ -13,6 +17,7 @@ struct RunConfig {
   struct Run {
     std::string name;  // empty: date-time_model_lr_batch
     std::string root = "runs";
+    std::string resume = "none";  // none | auto | a checkpoint
     std::uint64_t seed = 1;
     std::string device = "auto";     // auto | cpu | cuda
     std::string dtype = "float32";   // float32 | float64
@@ -50,9 +55,10 @@ struct RunConfig {
   } model;
   struct Train {
     std::int64_t epochs = 10;
-    std::int64_t max_updates = 0;   // 0: no limit
-    std::int64_t batch_size = 128;  // global: samples per update
-    std::int64_t accumulation = 1;  // micro-batches per update
+    std::int64_t max_updates = 0;         // 0: no limit
+    std::int64_t stop_after_updates = 0;  // of this process; 0: no stop
+    std::int64_t batch_size = 128;        // global: samples per update
+    std::int64_t accumulation = 1;        // micro-batches per update
     double label_smoothing = 0;
     double clip_norm = 0;                // 0: off
     std::string best_by = "top1";        // top1 | loss
@@ -80,7 +86,8 @@ struct RunConfig {
   } schedule;
   struct Checkpoint {
     std::int64_t keep_last = 3;
-    std::int64_t keep_every = 0;  // epochs; 0: none kept for being a multiple
+    std::int64_t keep_every = 0;     // epochs; 0: none kept for being a multiple
+    std::int64_t every_updates = 0;  // updates; 0: saved after each epoch alone
   } checkpoint;
   struct Comm {
     double bucket_mb = 25;

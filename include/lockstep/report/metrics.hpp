@@ -40,10 +40,12 @@ struct EpochRecord {
 };
 
 /// metrics.csv (equal for equal runs) and timings.csv (the clock) of a run folder. Every row is
-/// flushed to the file. Throws Error when writing fails (disk full).
+/// on the disk when write() returns. Throws Error when writing fails (disk full).
 class MetricsWriter {
  public:
-  explicit MetricsWriter(const std::string& run_folder);
+  /// Of rows that are there already those of the first `epochs` epochs stay: a run that goes on
+  /// writes the later ones again. Throws Error when a file has other columns.
+  explicit MetricsWriter(const std::string& run_folder, std::int64_t epochs = 0);
   ~MetricsWriter();
   MetricsWriter(const MetricsWriter&) = delete;
   MetricsWriter& operator=(const MetricsWriter&) = delete;

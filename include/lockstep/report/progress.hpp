@@ -16,7 +16,9 @@ enum class ProgressMode { kBar, kPlain, kOff };
 class Progress {
  public:
   Progress(ProgressMode mode, double interval_s);
-  void start(const std::string& title, std::int64_t total_updates);
+  /// Updates and images that were done before are no measure of the speed.
+  void start(const std::string& title, std::int64_t total_updates, std::int64_t done_before = 0,
+             std::int64_t images_before = 0);
   void update(std::int64_t done_updates, std::int64_t images, double loss, double learning_rate);
   /// Clears the bar so that a log line can follow.
   void finish();
@@ -26,6 +28,8 @@ class Progress {
   double interval_s_;
   std::string title_;
   std::int64_t total_ = 0;
+  std::int64_t done_before_ = 0;
+  std::int64_t images_before_ = 0;
   bool drawn_ = false;
   std::chrono::steady_clock::time_point begin_;
   std::chrono::steady_clock::time_point last_;

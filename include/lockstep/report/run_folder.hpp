@@ -6,22 +6,32 @@
 
 namespace lockstep::report {
 
-/// The folder runs/<name>, created exclusively, with a lease file (host, pid, job id, heartbeat
-/// every few seconds from a thread) that is removed at the end. An existing folder is refused: with
-/// a live lease as "in use by", else as "exists".
+/// What to do with the folder of an earlier run of the same name.
+enum class Existing {
+  kRefuse,
+  kGoOn,  ///< take it over, unless somebody works in it
+};
+
+/// The folder runs/<name>, created exclusively or taken over, with a lease file (host, pid, job id,
+/// heartbeat every few seconds from a thread) that is removed at the end. A folder that exists is
+/// refused as "exists", one with a live lease always as "in use by".
 class RunFolder {
  public:
   /// Creates root/name; an empty name becomes date-time_model_lr_batch, made unique. Throws
-  /// UsageError when it exists or the name is not that of one folder, Error when it cannot be made.
+  /// UsageError when it is refused or the name is not that of one folder, Error when it cannot be
+  /// made. Taking over may wait a minute to see that a holder on another machine is gone.
   /// `heartbeat`: time between two renewals of the lease.
   RunFolder(const std::string& root, const std::string& name, const std::string& default_suffix,
+            Existing existing = Existing::kRefuse,
             std::chrono::milliseconds heartbeat = std::chrono::seconds(5));
-  /// Before keep(), removes the folder with the files in it: a run that could not start does not
-  /// use up its name.
+  /// Before keep(), removes a folder it has made with the files in it: a run that could not start
+  /// does not use up its name.
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
   [[nodiscard]] const std::string& path() const noexcept;
+  /// Whether the folder was there before.
+  [[nodiscard]] bool existed() const noexcept;
   /// From here on the folder stays.
   void keep() noexcept;
 

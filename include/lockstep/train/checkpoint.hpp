@@ -14,13 +14,27 @@
 
 namespace lockstep::train {
 
+/// What the updates of an epoch add up to.
+struct EpochSums {
+  std::int64_t updates = 0;
+  std::int64_t samples = 0;  ///< the position in the epoch's data
+  std::int64_t correct = 0;
+  double loss = 0;
+  double grad_norm = 0;
+  double learning_rate = 0;  ///< of the last update
+  bool operator==(const EpochSums&) const = default;
+};
+
 /// What state.json holds: everything beside tensors and config that a later program needs.
 struct TrainingState {
-  std::int64_t epoch = 0;          ///< epochs done
-  std::int64_t update = 0;         ///< optimizer updates done
-  std::int64_t data_position = 0;  ///< samples of the running epoch already used; 0 between epochs
+  std::int64_t epoch = 0;            ///< epochs done
+  std::int64_t update = 0;           ///< optimizer updates done
+  EpochSums running;                 ///< of the epoch under way; all 0 between epochs
   std::optional<double> best_score;  ///< of train.best_by, in its own unit; none before the first
   std::int64_t best_epoch = 0;       ///< counted from 1; 0: none yet
+  std::string best_checkpoint;       ///< name of its folder; empty: none yet
+  /// Mean loss of a few fixed pictures, to see after loading that all is as it was.
+  double probe_loss = 0;
   std::vector<std::string> classes;
   std::int64_t height = 0;  ///< pixels of the pictures the network was trained on
   std::int64_t width = 0;
@@ -42,13 +56,21 @@ class CheckpointStore {
   /// best, and every multiple of keep_every epochs (0: no such) are kept.
   CheckpointStore(std::string folder, std::int64_t keep_last, std::int64_t keep_every);
 
-  /// Saves and moves `latest` (and `best` when `is_best`); then removes what is not kept. A failure
-  /// throws Error and leaves everything saved before as it was. Returns the new folder's name.
+  /// Saves and moves `latest` (and `best` when `is_best`, in the saved state too); then removes
+  /// what is not kept. A failure throws Error and leaves everything saved before as it was. Returns
+  /// the new folder's name.
   std::string save(const model::Network& network, const optim::Optimizer& optimizer,
                    const TrainingState& state, const std::string& config_text, bool is_best);
 
   /// What went wrong beside saving (an old checkpoint that cannot be removed); each is told once.
   [[nodiscard]] std::vector<std::string> take_warnings();
+
+  /// Names of the checkpoints, the one of the most updates first; damaged ones are among them.
+  [[nodiscard]] std::vector<std::string> newest_first() const;
+
+  /// Lets `best` point to `name`, as it did when the checkpoint was saved that a run goes on from;
+  /// false, and no pointer, when there is no such checkpoint.
+  [[nodiscard]] bool restore_best(const std::string& name);
 
   [[nodiscard]] std::string path_of(const std::string& name) const { return folder_ + "/" + name; }
 
@@ -70,16 +92,32 @@ struct LoadedCheckpoint {
   std::string config_text;
   TrainingState state;
   NamedTensors model;
+  NamedTensors optimizer;  ///< for going on with the training; else empty
+  std::int64_t optimizer_steps = 0;
+};
+
+enum class LoadParts {
+  kModel,  ///< what scoring needs
+  kAll,    ///< what going on with the training needs
 };
 
 /// Reads a checkpoint folder, or the one a pointer file (best, latest) names. Checks the manifest:
 /// every file, its size and digest. Throws Error naming the file that is missing or damaged.
-[[nodiscard]] LoadedCheckpoint load_checkpoint(const std::string& path);
+[[nodiscard]] LoadedCheckpoint load_checkpoint(const std::string& path,
+                                               LoadParts parts = LoadParts::kModel);
 
-/// load_checkpoint on rank 0, the result on every rank (ranks need not see the file system).
-/// Collective; a failure is agreed.
+/// The newest checkpoint of a store that can be read, with all its parts; nothing when there is
+/// none at all. Each one that is passed over is told in `warnings`; when none can be read, Error.
+[[nodiscard]] std::optional<LoadedCheckpoint> load_newest(const CheckpointStore& store,
+                                                          std::vector<std::string>& warnings);
+
+/// What rank 0 has loaded, on every rank (ranks need not see the file system). Collective.
+void broadcast_checkpoint(comm::Collectives& control, LoadedCheckpoint& loaded);
+
+/// load_checkpoint on rank 0, the result on every rank. Collective; a failure is agreed.
 [[nodiscard]] LoadedCheckpoint load_checkpoint_everywhere(comm::Collectives& control,
-                                                          const std::string& path);
+                                                          const std::string& path,
+                                                          LoadParts parts = LoadParts::kModel);
 
 /// Parameters and buffers by name, in the network's order.
 [[nodiscard]] NamedTensors state_of(const model::Network& network);

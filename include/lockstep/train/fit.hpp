@@ -18,15 +18,18 @@
 #include "lockstep/train/checkpoint.hpp"
 #include "lockstep/train/evaluator.hpp"
 #include "lockstep/train/recorder.hpp"
+#include "lockstep/train/stop_signal.hpp"
 #include "lockstep/train/trainer.hpp"
 
 namespace lockstep::train {
 
 struct FitOptions {
   std::int64_t epochs = 0;
-  bool best_by_loss = false;        ///< by validation loss instead of top-1
-  std::int64_t early_stopping = 0;  ///< epochs without a better model; 0: off
-  std::string config_text;          ///< goes into each checkpoint
+  bool best_by_loss = false;            ///< by validation loss instead of top-1
+  std::int64_t early_stopping = 0;      ///< epochs without a better model; 0: off
+  std::int64_t save_every_updates = 0;  ///< saves inside epochs too; 0: none
+  std::int64_t stop_after_updates = 0;  ///< of this process; 0: no stop
+  std::string config_text;              ///< goes into each checkpoint
 };
 
 /// The parts of a run, joined by jobs/train.cpp. Pointers that may be null are null on all ranks
@@ -42,23 +45,31 @@ struct FitParts {
   optim::Optimizer& optimizer;
   comm::GradientReducer& reducer;
   Trainer& trainer;
-  Evaluator* val;  ///< null: no validation
+  Evaluator* val;    ///< null: no validation
+  Evaluator& probe;  ///< its loss is saved with each checkpoint
   Recorder& recorder;
+  const StopSignal& stop;
   report::MetricsWriter* metrics;  ///< rank 0
   CheckpointStore* checkpoints;    ///< rank 0
   report::Progress progress;       ///< off on other ranks
   optim::ScheduleOptions schedule;
-  TrainingState state;  ///< filled in for the first checkpoint
+  TrainingState state;  ///< where training begins or goes on
 };
 
 /// How training ended.
 struct FitResult {
   TrainingState state;
-  std::string best_checkpoint;  ///< name of the folder, on all ranks; empty: none saved
+  bool stopped = false;  ///< saved and ended on request, before its end
 };
 
+/// Whether a run in this state has nothing left to train: all epochs or updates done, or stopped
+/// early.
+[[nodiscard]] bool is_finished(const TrainingState& state, const FitOptions& options,
+                               std::int64_t total_updates);
+
 /// Trains: epochs of updates, each epoch followed by validation, a metrics row and a checkpoint. A
-/// model that is not finite any more is not saved: AgreedError, and the checkpoints before stay.
+/// model that is not finite any more is not saved: AgreedError, and the checkpoints before stay. A
+/// stop that any rank was asked for is followed by all after the same update.
 [[nodiscard]] FitResult fit(FitParts& parts);
 
 }  // namespace lockstep::train

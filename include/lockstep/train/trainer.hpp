@@ -21,12 +21,20 @@ struct TrainerOptions {
   double clip_norm = 0;  ///< 0: off
 };
 
+/// What an update begins with, on this rank.
+struct StepInput {
+  std::int64_t update = 0;
+  bool stop_wanted = false;  ///< this rank was asked to stop
+  bool spoil = false;        ///< makes this rank's loss NaN (fault injection)
+};
+
 /// One update, over all ranks.
 struct StepResult {
   std::int64_t samples = 0;          ///< of the update
   double loss_sum = 0;               ///< over the samples, with label smoothing
   std::int64_t correct = 0;          ///< top-1, in training mode
   double grad_norm = 0;              ///< before clipping
+  bool stop_wanted = false;          ///< any rank was asked to stop
   std::vector<data::Batch> batches;  ///< this rank's micro-batches, pictures released
 };
 
@@ -42,9 +50,9 @@ class Trainer {
           comm::Collectives& control, c10::Device device, const TrainerOptions& options);
 
   /// Takes the micro-batches of the next update from the loader; afterwards .grad() holds the mean
-  /// gradient of the update on every rank. `spoil` makes this rank's loss NaN (fault injection).
-  /// A loss or gradient that is not finite throws AgreedError on all ranks.
-  [[nodiscard]] StepResult compute_gradients(data::Loader& loader, std::int64_t update, bool spoil);
+  /// gradient of the update on every rank. A loss or gradient that is not finite throws AgreedError
+  /// on all ranks.
+  [[nodiscard]] StepResult compute_gradients(data::Loader& loader, const StepInput& input);
   /// Clips by the norm and lets the optimizer update the weights.
   void apply(const StepResult& result, double learning_rate);
 

@@ -92,13 +92,38 @@ TEST(MetricsWriter, EqualRunsMakeEqualMetricsWhateverTheClock) {
   EXPECT_NE(read_file(a / "timings.csv"), read_file(b / "timings.csv"));
 }
 
-TEST(MetricsWriter, GoesOnInAnExistingFileWithOneHeader) {
+/// The first fields of the lines of a file.
+std::vector<std::string> first_fields(const std::string& file) {
+  std::vector<std::string> fields;
+  for (const std::string& line : split(read_file(file), '\n')) {
+    fields.push_back(line.substr(0, line.find(',')));
+  }
+  return fields;
+}
+
+TEST(MetricsWriter, ARunThatGoesOnKeepsTheRowsOfItsEpochsAndNoOther) {
   const TempFolder folder;
-  MetricsWriter(folder.path()).write(make_record());
-  MetricsWriter(folder.path()).write(make_record());
-  const auto lines = split(read_file(folder / "metrics.csv"), '\n');
-  ASSERT_EQ(lines.size(), 4U);
-  EXPECT_EQ(lines[1], lines[2]);
+  {
+    MetricsWriter writer(folder.path());
+    for (std::int64_t epoch = 1; epoch <= 12; ++epoch) {
+      EpochRecord record = make_record();
+      record.epoch = epoch;
+      writer.write(record);
+    }
+  }
+  std::ofstream(folder / "metrics.csv", std::ios::app) << "13,99,0.";  // a line that was cut
+  const std::string before = read_file(folder / "metrics.csv");
+  EpochRecord next = make_record();
+  next.epoch = 11;
+  MetricsWriter(folder.path(), 10).write(next);
+  using Fields = std::vector<std::string>;
+  const Fields expected{"epoch", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", ""};
+  EXPECT_EQ(first_fields(folder / "metrics.csv"), expected);
+  EXPECT_EQ(first_fields(folder / "timings.csv"), expected);
+  EXPECT_TRUE(before.starts_with(read_file(folder / "metrics.csv"))) << "a kept row has changed";
+
+  MetricsWriter{folder.path()};  // begins again
+  EXPECT_EQ(first_fields(folder / "metrics.csv"), (Fields{"epoch", ""}));
 }
 
 template <typename Action>
@@ -109,6 +134,14 @@ std::string error_of(const Action& action) {
     return error.what();
   }
   return {};
+}
+
+TEST(MetricsWriter, RefusesToGoOnUnderOtherColumns) {
+  const TempFolder folder;
+  std::ofstream(folder / "metrics.csv") << "epoch,loss\n1,2\n";
+  EXPECT_NE(error_of([&] { MetricsWriter writer(folder.path(), 1); }).find("its columns are not"),
+            std::string::npos);
+  EXPECT_EQ(read_file(folder / "metrics.csv"), "epoch,loss\n1,2\n");
 }
 
 TEST(MetricsWriter, NamesAFileThatCannotBeWritten) {

@@ -109,7 +109,7 @@ TEST(RunFolder, DefaultNamesAreTimeAndSuffixAndUnique) {
 
 TEST(RunFolder, TheHeartbeatGoesOn) {
   const TempFolder root;
-  const RunFolder folder(root.path(), "run", "", std::chrono::milliseconds(20));
+  const RunFolder folder(root.path(), "run", "", Existing::kRefuse, std::chrono::milliseconds(20));
   const auto first = lease_of(folder.path()).at("heartbeat").get<std::int64_t>();
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (lease_of(folder.path()).at("heartbeat").get<std::int64_t>() == first) {
@@ -121,7 +121,7 @@ TEST(RunFolder, TheHeartbeatGoesOn) {
 TEST(RunFolder, EndsAtOnceWhateverTheHeartbeat) {
   const TempFolder root;
   const auto begin = std::chrono::steady_clock::now();
-  { const RunFolder folder(root.path(), "run", "", std::chrono::hours(1)); }
+  { const RunFolder folder(root.path(), "run", "", Existing::kRefuse, std::chrono::hours(1)); }
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }
 
@@ -176,6 +176,74 @@ TEST(RunFolder, AnExistingFolderWithoutAReadableLeaseIsRefused) {
     EXPECT_NE(message.find("run folder " + root.path() + "/run exists"), std::string::npos)
         << message;
   }
+}
+
+TEST(RunFolder, GoingOnTakesOverAFolderThatNobodyHolds) {
+  const TempFolder root;
+  {
+    RunFolder folder(root.path(), "run", "", Existing::kGoOn);
+    EXPECT_FALSE(folder.existed());
+  }
+  EXPECT_FALSE(fs::exists(root / "run")) << "a start that failed leaves nothing";
+  leave_lease(root, {{"host", host_name()}, {"pid", ended_process()}, {"heartbeat", now()}});
+  std::ofstream(root / "run/metrics.csv") << "kept";
+  {
+    const RunFolder folder(root.path(), "run", "", Existing::kGoOn);
+    EXPECT_TRUE(folder.existed());
+    EXPECT_EQ(lease_of(folder.path()).at("pid"), ::getpid());
+    const std::string message = refusal(root, "run");
+    EXPECT_NE(message.find("is in use"), std::string::npos) << message;
+  }
+  EXPECT_EQ(read_file(root / "run/metrics.csv"), "kept") << "also when the start failed";
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(root / "run")) {
+    names.insert(entry.path().filename().string());
+  }
+  EXPECT_EQ(names, std::set<std::string>{"metrics.csv"}) << "no lease and none put aside";
+}
+
+std::string going_on(const TempFolder& root) {
+  try {
+    const RunFolder folder(root.path(), "run", "", Existing::kGoOn);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "taken over";
+}
+
+TEST(RunFolder, GoingOnWatchesAHolderOnAnotherMachine) {
+  {
+    const TempFolder root;  // silent for nearly as long as a holder may be: soon it is stale
+    leave_lease(root, {{"host", "elsewhere"}, {"pid", 1}, {"heartbeat", now() - 58}});
+    EXPECT_EQ(going_on(root), "taken over");
+  }
+  const TempFolder root;  // renews its lease meanwhile
+  const nlohmann::json lease = {{"host", "elsewhere"}, {"pid", 1}, {"job", "7"}};
+  auto beat = lease;
+  beat["heartbeat"] = now() - 10;
+  leave_lease(root, beat);
+  std::thread holder([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    beat["heartbeat"] = now();
+    std::ofstream(root / "run/lease.json") << beat.dump();
+  });
+  const std::string message = going_on(root);
+  holder.join();
+  EXPECT_NE(message.find("is in use (by process 1 on host elsewhere, job 7"), std::string::npos)
+      << message;
+}
+
+TEST(RunFolder, AnEarlierStartOfTheSameSlurmJobIsGone) {
+  const TempFolder root;
+  leave_lease(root, {{"host", "elsewhere"}, {"pid", 1}, {"job", "4711"}, {"heartbeat", now()}});
+  ::setenv("SLURM_JOB_ID", "4711", 1);
+  ::setenv("SLURM_RESTART_COUNT", "1", 1);
+  {
+    const RunFolder folder(root.path(), "run", "", Existing::kGoOn);
+    EXPECT_EQ(lease_of(folder.path()).at("restart"), 1);
+  }
+  ::unsetenv("SLURM_JOB_ID");
+  ::unsetenv("SLURM_RESTART_COUNT");
 }
 
 TEST(RunFolder, NamesThatLeadElsewhereAreRefused) {

@@ -82,6 +82,67 @@ TEST_F(CheckpointLoadTest, AWrongSizeIsNamed) {
   }
 }
 
+TEST_F(CheckpointLoadTest, TheOptimizerComesWithAllParts) {
+  EXPECT_TRUE(load_checkpoint(store_.path_of(name_)).optimizer.empty());
+  for (const auto& [name, parameter] : parameters_of(network_)) {
+    parameter.mutable_grad() = at::ones_like(parameter);
+  }
+  const auto optimizer = optim::make_optimizer({}, parameters_of(network_));
+  for (int i = 0; i < 3; ++i) optimizer->step(0.1);
+  const std::string later = store_.save(network_, *optimizer, state_after(2, 20), "[run]\n", false);
+  const LoadedCheckpoint loaded = load_checkpoint(store_.path_of(later), LoadParts::kAll);
+  EXPECT_EQ(loaded.optimizer_steps, 3);
+  const auto slots = optimizer->state();
+  ASSERT_EQ(loaded.optimizer.size(), slots.size());
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    EXPECT_EQ(loaded.optimizer[i].first, slots[i].first);
+    EXPECT_TRUE(at::equal(loaded.optimizer[i].second, slots[i].second));
+  }
+}
+
+TEST_F(CheckpointLoadTest, AnOptimizerWithoutItsStepsIsRefused) {
+  const NamedTensors wrong{{"momentum.bias", at::zeros({5})}};
+  for (const NamedTensors& slots : {wrong, NamedTensors{{"steps", at::zeros({})}},
+                                    NamedTensors{{"steps", at::zeros({2}, at::kLong)}}}) {
+    write_safetensors(file("optimizer.safetensors"), slots);
+    put(file(kManifestFile), make_manifest(store_.path_of(name_), kFiles));
+    expect_says(failure([&] { (void)load_checkpoint(store_.path_of(name_), LoadParts::kAll); }),
+                "how many steps");
+    EXPECT_EQ(loading(), "(no error)") << "scoring has no use for it";
+  }
+}
+
+TEST_F(CheckpointLoadTest, TheNewestThatIsWhole) {
+  std::vector<std::string> warnings;
+  const auto newest = [&]() -> std::string {
+    warnings.clear();
+    const auto loaded = load_newest(store_, warnings);
+    return loaded ? fs::path(loaded->folder).filename().string() : "none";
+  };
+  const auto optimizer = optim::make_optimizer({}, parameters_of(network_));
+  const auto save = [&](std::int64_t epoch, std::int64_t update) {
+    return store_.save(network_, *optimizer, state_after(epoch, update), "", false);
+  };
+  const std::string inside = save(1, 15);
+  const std::string second = save(2, 20);
+  EXPECT_EQ(store_.newest_first(), (std::vector<std::string>{second, inside, name_}));
+  EXPECT_EQ(newest(), second);
+  EXPECT_TRUE(warnings.empty());
+  flip_bit(store_.path_of(second) + "/model.safetensors");
+  EXPECT_EQ(newest(), inside);
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_NE(warnings[0].find(second), std::string::npos) << warnings[0];
+  fs::remove(store_.path_of(inside) + "/" + kManifestFile);
+  EXPECT_EQ(newest(), name_);
+  EXPECT_EQ(warnings.size(), 2U);
+  fs::remove(file("state.json"));
+  expect_says(failure([&] { (void)load_newest(store_, warnings); }),
+              "no checkpoint of this run can be used");
+  fs::remove_all(folder_.path("checkpoints"));
+  const CheckpointStore empty(folder_.path("checkpoints"), 1, 0);
+  EXPECT_FALSE(load_newest(empty, warnings).has_value());
+}
+
 // A folder may hold more (a note, a file of the file system): it is neither read nor refused.
 TEST_F(CheckpointLoadTest, AnExtraFileIsLetBe) {
   put(file("note.txt"), "the one for the paper");
@@ -169,11 +230,15 @@ TEST_F(CheckpointLoadTest, NoCheckpointAtAll) {
 
 TEST(TrainingStateTest, RoundTrip) {
   TrainingState state = state_after(4, 44);
-  state.data_position = 12;
+  state.running = {3, 44, 21, 0.1 + 0.7, 1.0 / 3, 1e-5};
+  state.best_checkpoint = "epoch-0003_update-00000033_attempt-2";
+  state.probe_loss = 2.0 / 3;
   const std::string text = state_to_json(state);
   EXPECT_EQ(state_to_json(state_from_json(text, "s")), text);
   const TrainingState read = state_from_json(text, "s");
-  EXPECT_EQ(read.data_position, 12);
+  EXPECT_EQ(read.running, state.running) << "all digits";
+  EXPECT_EQ(read.best_checkpoint, state.best_checkpoint);
+  EXPECT_EQ(read.probe_loss, state.probe_loss);
   EXPECT_EQ(read.best_score, state.best_score) << "all digits";
   EXPECT_EQ(read.classes, state.classes);
   state.best_score.reset();
@@ -191,6 +256,12 @@ TEST(TrainingStateTest, WrongFieldsAreRefused) {
       {"\"update\": 44", "\"update\": 18446744073709551615"},
       {"\"ranks\": 3", "\"ranks\": 0"},
       {"\"height\": 24", "\"height\": 0"},
+      {"\"running\": {", "\"running\": 3, \"r\": {"},
+      {"\"samples\": 0", "\"samples\": -1"},
+      {"\"correct\": 0", "\"correct\": 0.5"},
+      {"\"grad_norm\": 0.0", "\"grad_norm\": \"0\""},
+      {"\"best_checkpoint\": \"\"", "\"best_checkpoint\": null"},
+      {"\"probe_loss\"", "\"probe\""},
       {"\"std\": [", "\"std\": [1,"},
       {"\"mean\": [", "\"mean\": [[],"},
       {"\"mean\": [", "\"mean\": {}, \"m\": ["},

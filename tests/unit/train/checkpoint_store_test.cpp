@@ -112,6 +112,41 @@ TEST_F(CheckpointStoreTest, KeepsTheLastTheBestAndEveryNth) {
   }
 }
 
+// Those inside epoch 5 bear the number of epoch 4 and are not what keep_every is for.
+TEST_F(CheckpointStoreTest, KeepsOfAnEpochTheOneAtItsEnd) {
+  CheckpointStore store = open(1, 4);
+  const auto save_at = [&](std::int64_t epoch, std::int64_t update) {
+    return store.save(network_, *optimizer_, state_after(epoch, update), kConfig, false);
+  };
+  save_at(0, 3);  // no epoch is done yet
+  const std::string end = save_at(4, 40);
+  save_at(4, 43);
+  save_at(4, 46);
+  const std::string last = save_at(5, 50);
+  EXPECT_EQ(list(), (Names{end, last, "latest"}));
+}
+
+TEST_F(CheckpointStoreTest, TheBestOfACheckpointIsRestored) {
+  {
+    CheckpointStore store = open(5);
+    save(store, 1, true);
+    save(store, 2);
+    save(store, 3, true);
+    EXPECT_EQ(load_checkpoint(root_ + "/" + name_of(1)).state.best_checkpoint, name_of(1));
+    EXPECT_EQ(load_checkpoint(root_ + "/" + name_of(3)).state.best_checkpoint, name_of(3));
+  }
+  CheckpointStore store = open(1);
+  EXPECT_TRUE(store.restore_best(name_of(1)));
+  EXPECT_EQ(pointed("best"), name_of(1));
+  save(store, 4);
+  EXPECT_EQ(list(), (Names{"best", name_of(1), name_of(4), "latest"}));
+  EXPECT_FALSE(store.restore_best("epoch-0009_update-00000090"));
+  EXPECT_FALSE(has("best"));
+  EXPECT_FALSE(store.restore_best(""));
+  save(store, 5);
+  EXPECT_EQ(list(), (Names{name_of(5), "latest"})) << "nothing is the best";
+}
+
 TEST_F(CheckpointStoreTest, KeepsTheLastOfAnEarlierRunToo) {
   for (int epoch = 1; epoch <= 5; ++epoch) {
     CheckpointStore store = open(2);

@@ -1,4 +1,4 @@
-#include "lockstep/train/durable_file.hpp"
+#include "lockstep/base/durable_file.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/system.hpp"
 
-namespace lockstep::train {
+namespace lockstep {
 namespace {
 
 constexpr const char* kHint =
@@ -77,7 +77,7 @@ void replace_durable(const std::string& path, const std::string& text) {
   }
 }
 
-void sync_folder(const std::string& folder) { lockstep::sync_folder(folder, kHint); }
+void sync_folder(const std::string& folder) { sync_folder(folder, kHint); }
 
 std::string read_file(const std::string& path) {
   // A FIFO in place of a file would be waited for for ever.
@@ -98,4 +98,4 @@ std::string read_file(const std::string& path) {
   return text;
 }
 
-}  // namespace lockstep::train
+}  // namespace lockstep

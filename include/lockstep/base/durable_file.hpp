@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-namespace lockstep::train {
+namespace lockstep {
 
 /// A file that is on the disk when close() returns. Every failure (a full disk above all) throws
 /// Error naming the file.
@@ -32,4 +32,4 @@ void sync_folder(const std::string& folder);
 /// The whole of a file. Throws Error.
 [[nodiscard]] std::string read_file(const std::string& path);
 
-}  // namespace lockstep::train
+}  // namespace lockstep

@@ -1,0 +1,175 @@
+#include "run_place.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include "lockstep/base/check.hpp"
+#include "lockstep/base/config_changes.hpp"
+
+namespace lockstep::jobs {
+namespace {
+
+std::string default_suffix(const RunConfig& config) {
+  std::array<char, 96> text{};
+  std::snprintf(text.data(), text.size(), "_lr%g_b%lld", config.optim.lr,
+                static_cast<long long>(config.train.batch_size));
+  return config.model.name + text.data();
+}
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) {
+    text += (text.empty() ? "" : "; ") + line;
+  }
+  return text;
+}
+
+/// On rank 0: the folder, and what it says of a checkpoint to go on from.
+void open_on_root(const RunConfig& config, RunPlace& place) {
+  const bool go_on = config.run.resume == kResumeAuto;
+  if (!go_on && config.run.resume != kResumeNone) {
+    place.from = train::load_checkpoint(config.run.resume, train::LoadParts::kAll);
+  }
+  place.folder = std::make_unique<report::RunFolder>(
+      config.run.root, config.run.name, default_suffix(config),
+      go_on ? report::Existing::kGoOn : report::Existing::kRefuse);
+  place.path = place.folder->path();
+  place.checkpoints = std::make_unique<train::CheckpointStore>(
+      place.path + "/checkpoints", config.checkpoint.keep_last, config.checkpoint.keep_every);
+  if (go_on) {
+    place.from = train::load_newest(*place.checkpoints, place.warnings);
+  }
+}
+
+std::string number(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.9g", value);
+  return text.data();
+}
+
+/// Compares the loss of the probe with the one saved, and says so. Collective.
+void check_probe(JobContext& context, const train::TrainingState& state, train::Evaluator& probe,
+                 model::Network& network) {
+  // Devices and instruction sets add in another order; anything beyond is another model.
+  constexpr double kRounding = 1e-3;
+  const double loss = probe.score(network).loss;
+  const std::string both = number(loss) + ", saved " + number(state.probe_loss);
+  if (std::abs(loss - state.probe_loss) > kRounding * std::max(1.0, std::abs(state.probe_loss))) {
+    throw comm::AgreedError(
+        "the model is not the one that was saved (the loss of the probe pictures is " + both +
+            ") - use the program and the validation set of before, or begin a new run",
+        ExitCode::kFailed, 0);
+  }
+  context.log.info("run", "loss of the probe pictures " + both +
+                              (loss == state.probe_loss ? ": equal" : ": equal to rounding"));
+}
+
+}  // namespace
+
+RunPlace open_run_place(JobContext& context) {
+  comm::Collectives& control = context.control;
+  RunPlace place;
+  comm::agreed_phase(control, [&] {
+    if (control.world().is_root()) {
+      open_on_root(context.command_line.config, place);
+    }
+  });
+  place.path = control.broadcast(place.path);
+  if (control.max(std::int64_t{place.from ? 1 : 0}) > 0) {
+    if (!place.from) {
+      place.from.emplace();
+    }
+    train::broadcast_checkpoint(control, *place.from);
+  }
+  return place;
+}
+
+void require_fit(JobContext& context, const train::LoadedCheckpoint& from,
+                 const train::TrainingState& fresh) {
+  const bool inside_epoch = from.state.running.updates > 0;
+  const RunConfig saved =
+      config_from_text(from.config_text, from.folder + "/config.cfg", program());
+  const ConfigChanges changes = compare_configs(saved, context.command_line.config, inside_epoch);
+  if (!changes.refused.empty()) {
+    throw UsageError("the run cannot go on from '" + from.folder + "'",
+                     "changed since then: " + joined(changes.refused),
+                     "change it back, or begin a new run under another run.name");
+  }
+  const std::string set_problem = fresh.classes != from.state.classes ? "its classes are others"
+                                  : fresh.train_set_id != from.state.train_set_id
+                                      ? "its contents are others"
+                                      : "";
+  if (!set_problem.empty()) {
+    throw UsageError("the run cannot go on from '" + from.folder + "'",
+                     "data.train is another set than it was trained on: " + set_problem,
+                     "give the set of before, or begin a new run under another run.name");
+  }
+  if (!context.session.world().is_root()) {
+    return;
+  }
+  report::RunLog& log = context.log;
+  if (!changes.free.empty()) {
+    log.info("run", "changed since the checkpoint: " + joined(changes.free));
+  }
+  if (!changes.warned.empty()) {
+    log.warning("run", "changed since the checkpoint, from here on it is another run: " +
+                           joined(changes.warned));
+  }
+  const auto place_of = [](const train::TrainingState& state) {
+    return std::to_string(state.ranks) + " ranks, " + std::to_string(state.threads) + " threads, " +
+           state.cpu_capability;
+  };
+  if (place_of(fresh) != place_of(from.state)) {
+    log.info("run", "the checkpoint was made on " + place_of(from.state) + ", the run goes on on " +
+                        place_of(fresh) + ": equal to rounding, not bit for bit");
+  }
+}
+
+train::TrainingState restore(RunPlace& place, const train::TrainingState& fresh,
+                             model::Network& network, optim::Optimizer& optimizer) {
+  const train::LoadedCheckpoint& from = *place.from;
+  train::copy_state(network, from.model);
+  optimizer.load(from.optimizer, from.optimizer_steps);
+  train::TrainingState state = fresh;
+  state.epoch = from.state.epoch;
+  state.update = from.state.update;
+  state.running = from.state.running;
+  state.best_score = from.state.best_score;
+  state.best_epoch = from.state.best_epoch;
+  state.best_checkpoint = from.state.best_checkpoint;
+  state.probe_loss = from.state.probe_loss;
+  return state;
+}
+
+void go_on(JobContext& context, RunPlace& place, train::Evaluator& probe, model::Network& network,
+           train::TrainingState& state) {
+  comm::Collectives& control = context.control;
+  report::RunLog& log = context.log;
+  log.info("run", "goes on from " + place.from->folder + ": " + std::to_string(state.epoch) +
+                      " epochs and " + std::to_string(state.update) + " updates are done");
+  for (const std::string& warning : place.warnings) {
+    log.warning("run", warning);
+  }
+  check_probe(context, state, probe, network);
+  std::int64_t best_is_there = 0;
+  comm::agreed_phase(control, [&] {
+    if (place.checkpoints) {
+      best_is_there = place.checkpoints->restore_best(state.best_checkpoint) ? 1 : 0;
+    }
+  });
+  if (control.max(best_is_there) == 0 && !state.best_checkpoint.empty()) {
+    if (control.world().is_root()) {
+      log.warning("run", "the best model so far, " + state.best_checkpoint +
+                             ", is not in this run's folder: the best is chosen anew");
+    }
+    state.best_checkpoint.clear();
+    state.best_score.reset();
+    state.best_epoch = 0;
+  }
+}
+
+}  // namespace lockstep::jobs

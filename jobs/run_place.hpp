@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "job.hpp"
+#include "lockstep/model/network.hpp"
+#include "lockstep/optim/optimizer.hpp"
+#include "lockstep/report/run_folder.hpp"
+#include "lockstep/train/checkpoint.hpp"
+#include "lockstep/train/evaluator.hpp"
+
+namespace lockstep::jobs {
+
+/// Where a run lives, and the checkpoint it goes on from, if any.
+struct RunPlace {
+  std::unique_ptr<report::RunFolder> folder;            ///< rank 0
+  std::unique_ptr<train::CheckpointStore> checkpoints;  ///< rank 0
+  std::string path;                                     ///< of the folder, on all ranks
+  std::optional<train::LoadedCheckpoint> from;          ///< on all ranks
+  std::vector<std::string> warnings;                    ///< rank 0: for the log
+};
+
+/// Makes the folder of the run or, with run.resume=auto, takes over the one that is there with its
+/// newest good checkpoint; with run.resume=PATH reads that checkpoint. Collective; failures are
+/// agreed.
+[[nodiscard]] RunPlace open_run_place(JobContext& context);
+
+/// Refuses a checkpoint that another configuration or another training set was made with, and puts
+/// the rest of what has changed into the log. `fresh` is the state of a run that begins, on this
+/// machine and set. Throws UsageError. Not collective: the same on all ranks.
+void require_fit(JobContext& context, const train::LoadedCheckpoint& from,
+                 const train::TrainingState& fresh);
+
+/// Brings network and optimizer to where the checkpoint left them; returns the state to go on from.
+/// Throws Error naming what does not fit.
+[[nodiscard]] train::TrainingState restore(RunPlace& place, const train::TrainingState& fresh,
+                                           model::Network& network, optim::Optimizer& optimizer);
+
+/// Says on rank 0 what the run goes on from, compares the loss of the probe with the one saved, and
+/// lets the folder's best model be the one of the checkpoint. A best model that was not carried
+/// along (run.resume=PATH, or lost) counts no more: `state` is changed. Collective.
+void go_on(JobContext& context, RunPlace& place, train::Evaluator& probe, model::Network& network,
+           train::TrainingState& state);
+
+}  // namespace lockstep::jobs
