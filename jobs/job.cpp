@@ -21,6 +21,15 @@ constexpr const char* kEvaluateExample =
     R"(  mpirun -np 4 lockstep evaluate --checkpoint runs/NAME/checkpoints/best --data.test shards/test
 )";
 
+constexpr const char* kPredictExample =
+    R"(  lockstep predict --checkpoint runs/NAME/checkpoints/best --input photo.jpg
+  mpirun -np 4 lockstep predict --checkpoint runs/NAME/checkpoints/best --input photos/ \
+      --top 3 --format csv --output predictions.csv
+)";
+constexpr const char* kInfoExample =
+    R"(  lockstep info --checkpoint runs/NAME/checkpoints/best
+)";
+
 }  // namespace
 
 const std::vector<Job>& job_table() {
@@ -38,6 +47,27 @@ const std::vector<Job>& job_table() {
         .inherits = {Role::kNetwork, Role::kNumerics},
         .options = {{"checkpoint", "PATH", "checkpoint to score"}}},
        run_evaluate},
+      {{.name = "predict",
+        .summary = "name the classes of pictures or shards (--checkpoint, --input)",
+        .example = kPredictExample,
+        .takes = {Role::kNumerics, Role::kMachine},
+        .inherits = {Role::kNetwork, Role::kNumerics},
+        .options = {{"checkpoint", "PATH", "checkpoint to use"},
+                    {"input", "PATH",
+                     "a picture, a folder of pictures, or a set of shards; may be repeated", true},
+                    {"top", "N", "classes named for each picture, the most probable first (5)"},
+                    {"format", "WORD", "table (default), csv or json"},
+                    {"output", "FILE", "where to write; default: the standard output"},
+                    {"fit", "WORD",
+                     "how pictures are brought to the size of the training pictures: crop "
+                     "(default), pad or stretch, as pack_images does"}}},
+       run_predict},
+      {{.name = "info",
+        .summary = "say what a checkpoint is (--checkpoint)",
+        .example = kInfoExample,
+        .takes = {},
+        .options = {{"checkpoint", "PATH", "checkpoint to look at"}}},
+       run_info},
   };
   return table;
 }

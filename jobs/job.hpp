@@ -41,5 +41,7 @@ void log_ignored(JobContext& context);
 
 [[nodiscard]] ExitCode run_train(JobContext& context);
 [[nodiscard]] ExitCode run_evaluate(JobContext& context);
+[[nodiscard]] ExitCode run_predict(JobContext& context);
+[[nodiscard]] ExitCode run_info(JobContext& context);
 
 }  // namespace lockstep::jobs

@@ -8,17 +8,16 @@ namespace lockstep::jobs {
 
 std::optional<TrainedModel> load_trained_model(JobContext& context) {
   comm::Collectives& control = context.control;
-  const auto& options = context.command_line.verb_options;
-  const auto given = options.find("checkpoint");
+  const std::string given = context.command_line.verb_value("checkpoint");
   comm::agreed_phase(control, [&] {
-    if (given == options.end() || given->second.empty()) {
+    if (given.empty()) {
       throw UsageError("no checkpoint is given",
                        context.command_line.verb + " works on a trained model",
                        "add --checkpoint runs/NAME/checkpoints/best");
     }
   });
   TrainedModel trained;
-  trained.checkpoint = train::load_checkpoint_everywhere(control, given->second);
+  trained.checkpoint = train::load_checkpoint_everywhere(control, given);
   CommandLine command_line;
   comm::agreed_phase(control, [&] {
     command_line = parse_command_line(context.args, program(), trained.checkpoint.config_text,

@@ -43,6 +43,12 @@ bool has_option(const Verb& verb, const std::string& name) {
                      [&](const VerbOption& option) { return option.name == name; });
 }
 
+bool may_repeat(const Verb& verb, const std::string& name) {
+  return std::any_of(verb.options.begin(), verb.options.end(), [&](const VerbOption& option) {
+    return option.name == name && option.repeats;
+  });
+}
+
 /// The Boost description of all options, made from the one table and the verbs.
 po::options_description description(const Program& program) {
   po::options_description all;
@@ -187,7 +193,13 @@ void take_option(const po::option& option, const Verb& verb, const Program& prog
     require_use(*key, verb, program);
     assignments.push_back({key, option.value.front(), false, kCommandLineOrigin});
   } else if (has_option(verb, name)) {
-    result.verb_options[name] = option.value.front();
+    std::vector<std::string>& values = result.verb_options[name];
+    if (!values.empty() && !may_repeat(verb, name)) {
+      throw UsageError("--" + name + " is given twice",
+                       "'" + values.front() + "' and '" + option.value.front() + "'",
+                       "leave one of them out");
+    }
+    values.push_back(option.value.front());
   } else {
     refuse_option_of_others(name, verb, program);
   }
@@ -262,6 +274,16 @@ CommandLine parse_command_line(const std::vector<std::string>& args, const Progr
   }
   drop_ineffective(program, assignments, result);
   return result;
+}
+
+std::vector<std::string> CommandLine::verb_values(const std::string& name) const {
+  const auto found = verb_options.find(name);
+  return found == verb_options.end() ? std::vector<std::string>() : found->second;
+}
+
+std::string CommandLine::verb_value(const std::string& name) const {
+  const auto found = verb_options.find(name);
+  return found == verb_options.end() ? std::string() : found->second.front();
 }
 
 std::vector<std::string> option_keys() {

@@ -22,7 +22,7 @@ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) noexcept {
   return a / b + (a % b != 0 ? 1 : 0);
 }
 
-void check_options(const ShardSet& set, const std::vector<std::int64_t>& subset,
+void check_options(const PictureSource& set, const std::vector<std::int64_t>& subset,
                    const Sampler& sampler, const LoaderOptions& options) {
   const auto samples = static_cast<std::int64_t>(subset.size());
   require(options.threads >= 1 && options.prefetch >= 1, "the loader cannot start",
@@ -38,7 +38,7 @@ void check_options(const ShardSet& set, const std::vector<std::int64_t>& subset,
           "report this");
   for (const std::int64_t id : subset) {
     require(id >= 0 && id < set.size(), "sample " + std::to_string(id) + " cannot be loaded",
-            set.folder() + " has " + std::to_string(set.size()) + " samples",
+            set.name() + " has " + std::to_string(set.size()) + " samples",
             "check that the set is the one the run began with");
   }
 }
@@ -52,7 +52,7 @@ std::int64_t largest_batch(const SamplerOptions& sampler, std::int64_t ranks) no
 }  // namespace
 
 struct Loader::Impl {
-  Impl(const ShardSet& shard_set, std::vector<std::int64_t> ids, const Sampler& plan,
+  Impl(const PictureSource& shard_set, std::vector<std::int64_t> ids, const Sampler& plan,
        const LoaderOptions& loader_options);
   ~Impl();
   Impl(const Impl&) = delete;
@@ -77,7 +77,7 @@ struct Loader::Impl {
     return ring_[static_cast<std::size_t>(sequence) % ring_.size()];
   }
 
-  const ShardSet& set_;
+  const PictureSource& set_;
   const std::vector<std::int64_t> subset_;
   const Sampler sampler_;
   const LoaderOptions options_;
@@ -105,15 +105,14 @@ struct Loader::Impl {
   std::vector<std::thread> threads_;
 };
 
-Loader::Impl::Impl(const ShardSet& shard_set, std::vector<std::int64_t> ids, const Sampler& plan,
-                   const LoaderOptions& loader_options)
+Loader::Impl::Impl(const PictureSource& shard_set, std::vector<std::int64_t> ids,
+                   const Sampler& plan, const LoaderOptions& loader_options)
     : set_(shard_set), subset_(std::move(ids)), sampler_(plan), options_(loader_options) {
   check_options(set_, subset_, sampler_, options_);
-  const SetInfo& info = set_.info();
   if (options_.float64) {
-    augment64_.emplace(options_.augmentation, info.height, info.width, options_.layout);
+    augment64_.emplace(options_.augmentation, set_.height(), set_.width(), options_.layout);
   } else {
-    augment32_.emplace(options_.augmentation, info.height, info.width, options_.layout);
+    augment32_.emplace(options_.augmentation, set_.height(), set_.width(), options_.layout);
   }
   // Never zero bytes: an empty batch still has an address.
   const std::int64_t samples =
@@ -184,8 +183,8 @@ Batch Loader::Impl::load(const MicroBatchPlan& plan, std::int64_t epoch,
   batch.plan = plan;
   batch.float64 = options_.float64;
   batch.layout = options_.layout;
-  batch.height = set_.info().height;
-  batch.width = set_.info().width;
+  batch.height = set_.height();
+  batch.width = set_.width();
   batch.storage = pool_->acquire();
   const auto count = static_cast<std::size_t>(plan.mine.size());
   batch.ids.reserve(count);
@@ -228,7 +227,7 @@ void Loader::Impl::cancel_epoch(std::unique_lock<std::mutex>& lock) {
   delivered_ = 0;
 }
 
-Loader::Loader(const ShardSet& set, std::vector<std::int64_t> subset, const Sampler& sampler,
+Loader::Loader(const PictureSource& set, std::vector<std::int64_t> subset, const Sampler& sampler,
                const LoaderOptions& options)
     : impl_(std::make_unique<Impl>(set, std::move(subset), sampler, options)) {
   // Not in Impl's constructor: if a thread cannot be made, ~Impl ends those that exist.

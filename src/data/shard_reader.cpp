@@ -197,10 +197,6 @@ const SetInfo& ShardSet::info() const noexcept { return impl_->info; }
 const std::string& ShardSet::folder() const noexcept { return impl_->folder; }
 const std::vector<std::int32_t>& ShardSet::labels() const noexcept { return impl_->labels; }
 std::int64_t ShardSet::slow_shards() const noexcept { return impl_->slow; }
-std::int64_t ShardSet::sample_bytes() const noexcept {
-  return impl_->info.height * impl_->info.width * 3;
-}
-
 void ShardSet::read(std::int64_t id, std::uint8_t* out) const {
   if (id < 0 || id >= size()) impl_->no_such_sample(id);
   const Shard& shard = impl_->shard_of(id);

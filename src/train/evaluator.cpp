@@ -8,20 +8,11 @@
 #include <utility>
 
 #include "lockstep/base/check.hpp"
-#include "lockstep/data/batch_tensor.hpp"
 
 namespace lockstep::train {
 namespace {
 
 constexpr std::int64_t kTop = 5;
-
-data::Sampler in_order(std::int64_t samples, std::int64_t batch_size) {
-  data::SamplerOptions options;
-  options.samples = samples;
-  options.batch_size = batch_size;
-  options.shuffle = false;
-  return data::Sampler(options);
-}
 
 /// Adds one sample's loss and hits; logits are `classes` doubles.
 void add_sample(const double* logits, std::int64_t classes, std::int64_t label,
@@ -48,46 +39,34 @@ void add_sample(const double* logits, std::int64_t classes, std::int64_t label,
 
 }  // namespace
 
-Evaluator::Evaluator(const data::ShardSet& set, std::vector<std::int64_t> ids,
+Evaluator::Evaluator(const data::PictureSource& set, std::vector<std::int64_t> ids,
                      std::int64_t batch_size, data::LoaderOptions options,
                      comm::Collectives& control, c10::Device device)
-    : samples_(static_cast<std::int64_t>(ids.size())),
-      control_(control),
-      device_(device),
-      sampler_(in_order(samples_, batch_size)) {
-  options.augment = false;
+    : control_(control) {
   options.rank = control.world().rank;
   options.size = control.world().size;
-  loader_ = std::make_unique<data::Loader>(set, std::move(ids), sampler_, options);
+  pass_ = std::make_unique<ForwardPass>(set, std::move(ids), batch_size, options, device);
 }
 
 report::Scores Evaluator::score(model::Network& network) {
-  const torch::NoGradGuard no_grad;
-  const model::StepContext context;
   report::Scores mine;
-  loader_->start_epoch(0, 0, sampler_.updates_per_epoch());
+  pass_->start();
   data::Batch batch;
-  while (loader_->next(batch)) {
-    if (batch.size() == 0) {
-      continue;  // evaluation has no collective inside a batch
-    }
-    const at::Tensor logits = network.forward(data::images_tensor(batch).to(device_), context)
-                                  .to(at::kCPU, at::kDouble)
-                                  .contiguous();
-    const double* values = logits.const_data_ptr<double>();
-    const std::int64_t classes = logits.size(1);
+  at::Tensor logits;
+  while (pass_->next(network, batch, logits)) {
     for (std::int64_t i = 0; i < batch.size(); ++i) {
-      add_sample(values + i * classes, classes, batch.labels[static_cast<std::size_t>(i)], mine);
+      const std::int64_t classes = logits.size(1);
+      add_sample(logits.const_data_ptr<double>() + i * classes, classes,
+                 batch.labels[static_cast<std::size_t>(i)], mine);
     }
-    batch.storage.reset();
   }
   std::vector<double> totals{mine.loss, static_cast<double>(mine.correct1),
                              static_cast<double>(mine.correct5), static_cast<double>(mine.samples)};
   control_.sum(totals);
   report::Scores scores;
   scores.samples = std::llround(totals[3]);
-  require(scores.samples == samples_, "evaluation lost samples",
-          std::to_string(scores.samples) + " scored of " + std::to_string(samples_),
+  require(scores.samples == pass_->samples(), "evaluation lost samples",
+          std::to_string(scores.samples) + " scored of " + std::to_string(pass_->samples()),
           "report this as a defect");
   scores.loss = scores.samples > 0 ? totals[0] / totals[3] : 0;
   scores.correct1 = std::llround(totals[1]);

@@ -16,9 +16,10 @@ struct CommandLine {
   bool help = false;
   bool version = false;
   bool print_config = false;
-  bool list_options = false;                        ///< hidden: one key per line, for tests
-  std::map<std::string, std::string> verb_options;  ///< of the verb's own: "checkpoint"
-  std::vector<std::string> config_files;            ///< --config, in the order given
+  bool list_options = false;  ///< hidden: one key per line, for tests
+  /// Options of the verb's own ("checkpoint") and what they were given, in order.
+  std::map<std::string, std::vector<std::string>> verb_options;
+  std::vector<std::string> config_files;  ///< --config, in the order given
   /// Keys that the verb does not use, and those that have no effect, are at their defaults.
   RunConfig config;
   /// Where the value of each key that the verb uses came from: "default", "FILE:LINE", "checkpoint"
@@ -26,6 +27,11 @@ struct CommandLine {
   std::map<std::string, std::string> origin;
   /// Keys of lower layers that the rest of the configuration leaves without effect, one line each.
   std::vector<std::string> ignored;
+
+  /// All values of an option of the verb's own.
+  [[nodiscard]] std::vector<std::string> verb_values(const std::string& name) const;
+  /// The value of one that is given once; empty when it is not given.
+  [[nodiscard]] std::string verb_value(const std::string& name) const;
 };
 
 /// `args` are the arguments after the program's name. Relations between values are left to

@@ -23,6 +23,7 @@ struct VerbOption {
   std::string name;
   std::string placeholder;
   std::string help;
+  bool repeats = false;  ///< may be given more than once
 };
 
 /// A verb of the program and what may follow it.

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "lockstep/data/augment.hpp"
+#include "lockstep/data/picture_source.hpp"
 #include "lockstep/data/sampler.hpp"
-#include "lockstep/data/shard_reader.hpp"
 
 namespace lockstep::data {
 
@@ -45,7 +45,7 @@ struct LoaderOptions {
 class Loader {
  public:
   /// `set` must outlive the loader; `subset[i]` is the sample id of index i of the sampler.
-  Loader(const ShardSet& set, std::vector<std::int64_t> subset, const Sampler& sampler,
+  Loader(const PictureSource& set, std::vector<std::int64_t> subset, const Sampler& sampler,
          const LoaderOptions& options);
   ~Loader();
   Loader(const Loader&) = delete;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/data/picture_source.hpp"
 #include "lockstep/data/shard_format.hpp"
 
 namespace lockstep::data {
@@ -17,24 +18,24 @@ namespace lockstep::data {
 /// reads labels into memory; from then on no HDF5 call is made for contiguous storage: samples are
 /// read with pread, from any number of threads. Other layouts are read through HDF5 under a lock,
 /// and slow_shards() says so.
-class ShardSet {
+class ShardSet : public PictureSource {
  public:
   /// Throws Error naming the file and what is wrong with it.
   explicit ShardSet(const std::string& folder);
-  ~ShardSet();
+  ~ShardSet() override;
   ShardSet(ShardSet&&) noexcept;
   ShardSet& operator=(ShardSet&&) noexcept;
 
   [[nodiscard]] const SetInfo& info() const noexcept;
   [[nodiscard]] const std::string& folder() const noexcept;
-  [[nodiscard]] std::int64_t size() const noexcept { return info().samples; }
-  [[nodiscard]] std::int64_t sample_bytes() const noexcept;  ///< height * width * 3
-  /// Label of every sample, by sample id (position in the set, shards in order).
-  [[nodiscard]] const std::vector<std::int32_t>& labels() const noexcept;
-
-  /// Reads the picture of sample `id` into `out` (sample_bytes() bytes, H x W x RGB). Thread-safe.
+  [[nodiscard]] std::int64_t size() const noexcept override { return info().samples; }
+  [[nodiscard]] std::int64_t height() const noexcept override { return info().height; }
+  [[nodiscard]] std::int64_t width() const noexcept override { return info().width; }
+  /// By sample id (position in the set, shards in order).
+  [[nodiscard]] const std::vector<std::int32_t>& labels() const noexcept override;
+  [[nodiscard]] const std::string& name() const noexcept override { return folder(); }
   /// Throws Error (file, sample) on a short read or an error of the system.
-  void read(std::int64_t id, std::uint8_t* out) const;
+  void read(std::int64_t id, std::uint8_t* out) const override;
 
   /// CRC-32 stored for sample `id` (reads it through pread or HDF5 once, at the first call).
   [[nodiscard]] std::uint32_t stored_checksum(std::int64_t id) const;

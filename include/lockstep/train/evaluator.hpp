@@ -8,8 +8,10 @@
 
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/data/loader.hpp"
+#include "lockstep/data/picture_source.hpp"
 #include "lockstep/model/network.hpp"
 #include "lockstep/report/metrics.hpp"
+#include "lockstep/train/forward_pass.hpp"
 
 namespace lockstep::train {
 
@@ -20,18 +22,15 @@ class Evaluator {
  public:
   /// `set` and `control` must outlive the evaluator. `batch_size` is global. The loader options'
   /// rank and size are taken from `control`; augmentation is off.
-  Evaluator(const data::ShardSet& set, std::vector<std::int64_t> ids, std::int64_t batch_size,
+  Evaluator(const data::PictureSource& set, std::vector<std::int64_t> ids, std::int64_t batch_size,
             data::LoaderOptions options, comm::Collectives& control, c10::Device device);
 
   /// Collective. Throws Error when the counted samples differ from the set's.
   [[nodiscard]] report::Scores score(model::Network& network);
 
  private:
-  std::int64_t samples_;
   comm::Collectives& control_;
-  c10::Device device_;
-  data::Sampler sampler_;
-  std::unique_ptr<data::Loader> loader_;
+  std::unique_ptr<ForwardPass> pass_;
 };
 
 }  // namespace lockstep::train

@@ -76,7 +76,7 @@ TEST(CommandLine, ReadsGeneralOptions) {
   EXPECT_TRUE(parse({"train", "--print-config"}).print_config);
   EXPECT_FALSE(parse({"train"}).help || parse({"train"}).version || parse({"train"}).print_config);
   EXPECT_EQ(
-      parse({"evaluate", "--checkpoint", "runs/a/checkpoints/best"}).verb_options.at("checkpoint"),
+      parse({"evaluate", "--checkpoint", "runs/a/checkpoints/best"}).verb_value("checkpoint"),
       "runs/a/checkpoints/best");
 }
 

@@ -1,0 +1,172 @@
+#include "lockstep/data/picture_files.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "lockstep/base/check.hpp"
+#include "lockstep/base/system.hpp"
+#include "lockstep/data/image_decode.hpp"
+
+namespace lockstep::data {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::int64_t kLargestFile = 1LL << 30U;  // a file beyond this is no picture
+
+[[noreturn]] void unreadable(const std::string& path, const std::string& why) {
+  throw ImageError(path, "unreadable file", why, "check its rights, or leave it out");
+}
+
+class OpenFile {
+ public:
+  explicit OpenFile(const std::string& path)
+      : descriptor_(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {}
+  ~OpenFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  [[nodiscard]] int get() const noexcept { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+bool has_picture_suffix(const fs::path& path) {
+  static const std::set<std::string> suffixes{".jpg", ".jpeg", ".png",  ".bmp",
+                                              ".gif", ".webp", ".tiff", ".tif"};
+  std::string suffix = path.extension().string();
+  std::transform(suffix.begin(), suffix.end(), suffix.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return suffixes.count(suffix) > 0;
+}
+
+bool begins_as_picture(const std::string& path) {
+  const OpenFile file(path);
+  std::array<std::uint8_t, 32> bytes{};
+  const std::int64_t n = file.get() < 0 ? -1 : read_at(file.get(), bytes.data(), bytes.size(), 0);
+  if (n <= 0) return false;
+  const ImageFormat format = detect_format({bytes.data(), static_cast<std::size_t>(n)});
+  return format == ImageFormat::kJpeg || format == ImageFormat::kPng;
+}
+
+/// Adds the pictures of a folder. `above` holds the real paths of the folders that contain it.
+void add_folder(const fs::path& folder, std::set<std::string>& above,
+                std::vector<std::string>& found) {
+  std::error_code error;
+  const std::string real = fs::canonical(folder, error).string();
+  if (error || !above.insert(real).second) return;
+  fs::directory_iterator entries(folder, error);
+  if (error) {
+    throw Error("folder '" + folder.string() + "' cannot be read", error.message(),
+                "check its rights, or leave it out");
+  }
+  for (const auto& entry : entries) {
+    if (entry.path().filename().string().starts_with('.')) continue;
+    std::error_code ignored;
+    if (entry.is_directory(ignored)) {
+      add_folder(entry.path(), above, found);
+    } else if (entry.is_regular_file(ignored) &&
+               (has_picture_suffix(entry.path()) || begins_as_picture(entry.path().string()))) {
+      found.push_back(entry.path().string());
+    }
+  }
+  above.erase(real);
+}
+
+}  // namespace
+
+std::vector<std::string> list_pictures(const std::string& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) {
+    throw UsageError("there is no '" + path + "'", error ? error.message() : "no such file",
+                     "give a picture, or a folder of pictures");
+  }
+  std::vector<std::string> found;
+  if (fs::is_directory(status)) {
+    std::set<std::string> above;
+    add_folder(path, above, found);
+    std::sort(found.begin(), found.end());
+  } else if (fs::is_regular_file(status)) {
+    found.push_back(path);
+  }
+  if (found.empty()) {
+    throw UsageError("there is no picture in '" + path + "'",
+                     fs::is_directory(status) ? "neither in it nor in the folders below"
+                                              : "it is neither a file nor a folder",
+                     "give a picture, or a folder of pictures");
+  }
+  return found;
+}
+
+std::vector<std::uint8_t> read_picture_file(const std::string& path) {
+  const OpenFile file(path);
+  if (file.get() < 0) unreadable(path, errno_text());
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) unreadable(path, errno_text());
+  if (!S_ISREG(status.st_mode)) unreadable(path, "it is not a regular file");
+  if (status.st_size > kLargestFile) unreadable(path, "it is larger than 1 GiB");
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(status.st_size));
+  const std::int64_t n = read_at(file.get(), bytes.data(), bytes.size(), 0);
+  if (n < 0) unreadable(path, errno_text());
+  if (n < status.st_size) unreadable(path, "it became shorter while it was read");
+  return bytes;
+}
+
+struct PictureFiles::Impl {
+  std::vector<std::string> paths;
+  ResizeOptions resize;
+  std::vector<std::int32_t> labels;
+  std::string name = "the picture files";
+  std::mutex mutex;
+  std::map<std::int64_t, std::string> problems;
+};
+
+PictureFiles::PictureFiles(std::vector<std::string> paths, const ResizeOptions& resize)
+    : impl_(std::make_unique<Impl>()) {
+  impl_->paths = std::move(paths);
+  impl_->resize = resize;
+  impl_->labels.assign(impl_->paths.size(), -1);
+}
+
+PictureFiles::~PictureFiles() = default;
+
+std::int64_t PictureFiles::size() const noexcept {
+  return static_cast<std::int64_t>(impl_->paths.size());
+}
+std::int64_t PictureFiles::height() const noexcept { return impl_->resize.height; }
+std::int64_t PictureFiles::width() const noexcept { return impl_->resize.width; }
+const std::vector<std::int32_t>& PictureFiles::labels() const noexcept { return impl_->labels; }
+const std::string& PictureFiles::name() const noexcept { return impl_->name; }
+const std::vector<std::string>& PictureFiles::paths() const noexcept { return impl_->paths; }
+
+void PictureFiles::read(std::int64_t id, std::uint8_t* out) const {
+  const std::string& path = impl_->paths.at(static_cast<std::size_t>(id));
+  try {
+    const Image image = fit_image(decode_image(read_picture_file(path), path), impl_->resize);
+    std::memcpy(out, image.rgb.data(), image.rgb.size());
+  } catch (const Error& error) {
+    std::memset(out, 0, static_cast<std::size_t>(sample_bytes()));
+    const std::lock_guard lock(impl_->mutex);
+    impl_->problems[id] = error.what();
+  }
+}
+
+std::string PictureFiles::problem(std::int64_t id) const {
+  const std::lock_guard lock(impl_->mutex);
+  const auto found = impl_->problems.find(id);
+  return found == impl_->problems.end() ? std::string() : found->second;
+}
+
+}  // namespace lockstep::data

@@ -1,0 +1,140 @@
+#include "lockstep/report/predictions.hpp"
+
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "lockstep/base/check.hpp"
+
+namespace lockstep::report {
+namespace {
+
+std::string shortest(double value) {
+  std::array<char, 32> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+  return {text.data(), end};
+}
+
+std::string csv_header(std::int64_t k) {
+  std::string line = "path,label";
+  for (std::int64_t i = 1; i <= k; ++i) {
+    const std::string number = std::to_string(i);
+    line += ",class_" + number + ",probability_" + number;
+  }
+  return line + "\n";
+}
+
+std::string csv_line(const PredictionRow& row) {
+  std::string line = csv_field(row.path) + "," + csv_field(row.label);
+  for (const auto& guess : row.top) {
+    line += "," + csv_field(guess.name) + "," + shortest(guess.probability);
+  }
+  return line + "\n";
+}
+
+std::string json_object(const PredictionRow& row) {
+  nlohmann::ordered_json json = {{"path", row.path}, {"label", nullptr}};
+  if (!row.label.empty()) json["label"] = row.label;
+  json["top"] = nlohmann::ordered_json::array();
+  for (const auto& guess : row.top) {
+    json["top"].push_back({{"class", guess.name}, {"probability", guess.probability}});
+  }
+  // A path may hold any bytes.
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string table_line(const PredictionRow& row) {
+  std::string line = row.path + " ";
+  for (const auto& guess : row.top) {
+    std::array<char, 32> percent{};
+    std::snprintf(percent.data(), percent.size(), " %.2f %%", 100 * guess.probability);
+    line += " " + guess.name + percent.data() + " ";
+  }
+  line.pop_back();
+  return line + (row.label.empty() ? "" : "  (is " + row.label + ")") + "\n";
+}
+
+}  // namespace
+
+PredictionFormat prediction_format(const std::string& word) {
+  if (word == "table") return PredictionFormat::kTable;
+  if (word == "csv") return PredictionFormat::kCsv;
+  if (word == "json") return PredictionFormat::kJson;
+  throw UsageError("there is no format '" + word + "'", "the formats are table, csv and json",
+                   "choose one of them");
+}
+
+std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) {
+    quoted += c;
+    if (c == '"') quoted += c;
+  }
+  return quoted + "\"";
+}
+
+struct PredictionWriter::Impl {
+  PredictionFormat format;
+  std::string path;       // empty: the standard output
+  std::string temporary;  // what is written until close()
+  std::FILE* file = nullptr;
+  std::int64_t rows = 0;
+
+  void put(const std::string& text) {
+    if (std::fwrite(text.data(), 1, text.size(), file) != text.size()) fail();
+  }
+  [[noreturn]] void fail() const {
+    throw Error("the predictions cannot be written to " +
+                    (path.empty() ? "the standard output" : "'" + path + "'"),
+                errno_text(), "free space or choose another place");
+  }
+};
+
+PredictionWriter::PredictionWriter(PredictionFormat format, const std::string& file, std::int64_t k)
+    : impl_(std::make_unique<Impl>()) {
+  impl_->format = format;
+  impl_->path = file;
+  impl_->temporary = file + ".tmp";
+  impl_->file = file.empty() ? stdout : std::fopen(impl_->temporary.c_str(), "we");
+  if (impl_->file == nullptr) impl_->fail();
+  if (format == PredictionFormat::kCsv) impl_->put(csv_header(k));
+  if (format == PredictionFormat::kJson) impl_->put("[");
+}
+
+PredictionWriter::~PredictionWriter() {
+  if (impl_->file != nullptr && !impl_->path.empty()) {
+    std::fclose(impl_->file);
+    std::remove(impl_->temporary.c_str());
+  }
+}
+
+void PredictionWriter::write(const PredictionRow& row) {
+  switch (impl_->format) {
+    case PredictionFormat::kCsv:
+      impl_->put(csv_line(row));
+      break;
+    case PredictionFormat::kJson:
+      impl_->put((impl_->rows > 0 ? ",\n " : "\n ") + json_object(row));
+      break;
+    case PredictionFormat::kTable:
+      impl_->put(table_line(row));
+      break;
+  }
+  ++impl_->rows;
+}
+
+void PredictionWriter::close() {
+  if (impl_->format == PredictionFormat::kJson) impl_->put("\n]\n");
+  if (std::fflush(impl_->file) != 0) impl_->fail();
+  if (impl_->path.empty()) return;
+  std::FILE* file = impl_->file;
+  impl_->file = nullptr;
+  if (std::fclose(file) != 0 || std::rename(impl_->temporary.c_str(), impl_->path.c_str()) != 0) {
+    std::remove(impl_->temporary.c_str());
+    impl_->fail();
+  }
+}
+
+}  // namespace lockstep::report
