@@ -22,12 +22,12 @@ constexpr const char* kEvaluateExample =
 )";
 
 constexpr const char* kPredictExample =
-    R"(  lockstep predict --checkpoint runs/NAME/checkpoints/best --input photo.jpg
-  mpirun -np 4 lockstep predict --checkpoint runs/NAME/checkpoints/best --input photos/ \
+    R"(  lockstep predict --checkpoint runs/NAME/checkpoints/best photo.jpg
+  mpirun -np 4 lockstep predict --checkpoint runs/NAME/checkpoints/best photos/ \
       --top 3 --format csv --output predictions.csv
 )";
 constexpr const char* kInfoExample =
-    R"(  lockstep info --checkpoint runs/NAME/checkpoints/best
+    R"(  lockstep info runs/NAME/checkpoints/best
 )";
 
 }  // namespace
@@ -48,25 +48,29 @@ const std::vector<Job>& job_table() {
         .options = {{"checkpoint", "PATH", "checkpoint to score"}}},
        run_evaluate},
       {{.name = "predict",
-        .summary = "name the classes of pictures or shards (--checkpoint, --input)",
+        .summary = "name the classes of pictures or shards (--checkpoint)",
         .example = kPredictExample,
         .takes = {Role::kNumerics, Role::kMachine},
         .inherits = {Role::kNetwork, Role::kNumerics},
         .options = {{"checkpoint", "PATH", "checkpoint to use"},
                     {"input", "PATH",
-                     "a picture, a folder of pictures, or a set of shards; may be repeated", true},
+                     "a picture, a folder of pictures, or a set of shards; may be repeated, and "
+                     "--input left out",
+                     true},
                     {"top", "N", "classes named for each picture, the most probable first (5)"},
                     {"format", "WORD", "table (default), csv or json"},
                     {"output", "FILE", "where to write; default: the standard output"},
                     {"fit", "WORD",
                      "how pictures are brought to the size of the training pictures: crop "
-                     "(default), pad or stretch, as pack_images does"}}},
+                     "(default), pad or stretch, as pack_images does"}},
+        .positional = "input"},
        run_predict},
       {{.name = "info",
-        .summary = "say what a checkpoint is (--checkpoint)",
+        .summary = "say what a checkpoint is",
         .example = kInfoExample,
         .takes = {},
-        .options = {{"checkpoint", "PATH", "checkpoint to look at"}}},
+        .options = {{"checkpoint", "PATH", "checkpoint to look at; --checkpoint may be left out"}},
+        .positional = "checkpoint"},
        run_info},
   };
   return table;

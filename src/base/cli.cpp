@@ -170,9 +170,23 @@ void require_use(const Option& option, const Verb& verb, const Program& program)
                    "it belongs to " + joined(others), "leave it out");
 }
 
+void take_verb_option(const std::string& name, const std::string& value, const Verb& verb,
+                      CommandLine& result) {
+  std::vector<std::string>& values = result.verb_options[name];
+  if (!values.empty() && !may_repeat(verb, name)) {
+    throw UsageError("--" + name + " is given twice",
+                     "'" + values.front() + "' and '" + value + "'", "leave one of them out");
+  }
+  values.push_back(value);
+}
+
 /// Takes one option of the command line into `result`, or into `assignments` when it is a key.
 void take_option(const po::option& option, const Verb& verb, const Program& program,
                  CommandLine& result, std::vector<Assignment>& assignments) {
+  if (option.string_key.empty() && !verb.positional.empty()) {
+    take_verb_option(verb.positional, option.value.front(), verb, result);
+    return;
+  }
   if (option.string_key.empty()) {
     throw UsageError("unexpected argument '" + option.value.front() + "'",
                      "after the verb come options alone", "write --section.key VALUE");
@@ -193,13 +207,7 @@ void take_option(const po::option& option, const Verb& verb, const Program& prog
     require_use(*key, verb, program);
     assignments.push_back({key, option.value.front(), false, kCommandLineOrigin});
   } else if (has_option(verb, name)) {
-    std::vector<std::string>& values = result.verb_options[name];
-    if (!values.empty() && !may_repeat(verb, name)) {
-      throw UsageError("--" + name + " is given twice",
-                       "'" + values.front() + "' and '" + option.value.front() + "'",
-                       "leave one of them out");
-    }
-    values.push_back(option.value.front());
+    take_verb_option(name, option.value.front(), verb, result);
   } else {
     refuse_option_of_others(name, verb, program);
   }

@@ -37,6 +37,8 @@ struct Verb {
   /// Roles that come from a checkpoint: over all files, under the command line.
   std::vector<OptionRole> inherits{};
   std::vector<VerbOption> options{};
+  /// The option of its own that an argument without a name stands for; empty: none.
+  std::string positional{};
 
   [[nodiscard]] bool may_set(OptionRole role) const;
   [[nodiscard]] bool gets_from_checkpoint(OptionRole role) const;
