@@ -17,8 +17,13 @@
 # Cores of one rank: they compute on the CPU, or load and augment pictures for its GPU.
 #SBATCH --cpus-per-task=4
 #SBATCH --time=02:00:00
-# The name of the run is that of the job: begun again it would find its folder taken.
-#SBATCH --no-requeue
+# Two minutes before the end of its time (or before it is preempted) the job saves, leaves, and is
+# put back into the queue. A job that is begun again, for this reason or another, goes on where it
+# was: the name of its run is that of the job.
+#SBATCH --requeue
+#SBATCH --signal=B:USR1@120
+# The file of the output goes on, too.
+#SBATCH --open-mode=append
 # Most clusters want these two as well.
 ##SBATCH --partition=NAME
 ##SBATCH --account=NAME
@@ -58,10 +63,35 @@ case "$launcher" in
     ;;
 esac
 
-echo "$(date '+%F %T') job $SLURM_JOB_ID: $SLURM_NTASKS ranks on $SLURM_JOB_NUM_NODES nodes, $threads cores each, by $launcher"
-"${launch[@]}" "$bin/lockstep" train --config configs/cifar_resnet18.cfg --run.name "$name" \
-  --run.root runs --run.threads "$threads" --data.train shards/train --data.test shards/test "$@"
+# Runs a step and passes the grace signal on to it. (wait returns early when a signal comes.)
+run_step() {
+  local code=0 step
+  "${launch[@]}" "$@" &
+  step=$!
+  # shellcheck disable=SC2064  # the number of this step
+  trap "kill -USR1 $step" USR1
+  wait "$step" || code=$?
+  while kill -0 "$step" 2>/dev/null; do
+    code=0
+    wait "$step" || code=$?
+  done
+  trap - USR1
+  return "$code"
+}
 
-"${launch[@]}" "$bin/lockstep" evaluate --checkpoint "runs/$name/checkpoints/best" \
+echo "$(date '+%F %T') job $SLURM_JOB_ID: $SLURM_NTASKS ranks on $SLURM_JOB_NUM_NODES nodes, $threads cores each, by $launcher"
+code=0
+run_step "$bin/lockstep" train --config configs/cifar_resnet18.cfg --run.name "$name" \
+  --run.resume auto --run.root runs --run.threads "$threads" --data.train shards/train \
+  --data.test shards/test "$@" || code=$?
+if [[ $code -eq 85 ]]; then
+  echo "$(date '+%F %T') job $SLURM_JOB_ID: saved and stopped, back into the queue"
+  scontrol requeue "$SLURM_JOB_ID"
+  exit 0
+elif [[ $code -ne 0 ]]; then
+  exit "$code"
+fi
+
+run_step "$bin/lockstep" evaluate --checkpoint "runs/$name/checkpoints/best" \
   --data.test shards/test --run.threads "$threads"
 echo "$(date '+%F %T') job $SLURM_JOB_ID: done, results in $PWD/runs/$name"

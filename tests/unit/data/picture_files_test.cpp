@@ -4,9 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 
-#include "encode_images.hpp"
 #include "lockstep/base/check.hpp"
 #include "unit/base/temp_folder.hpp"
 
@@ -22,9 +20,10 @@ TEST(ListPictures, AFolderInByteOrderWithoutWhatIsHiddenOrNoPicture) {
   fs::create_directories(folder.path(".hidden"));
   for (const std::string name : {"z.png", "B.JPG", "b/deep/a.jpeg", "a.txt", ".x.png",
                                  ".hidden/y.png", "b/Thumbs.db"}) {
-    folder.write(name, "x");
+    static_cast<void>(folder.write(name, "x"));
   }
-  folder.write("no_suffix", std::string("\xFF\xD8\xFF\xE0", 4) + std::string(40, 'x'));
+  static_cast<void>(
+      folder.write("no_suffix", std::string("\xFF\xD8\xFF\xE0", 4) + std::string(40, 'x')));
   fs::create_directory_symlink(folder.path(""), folder.path("b/circle"));
   EXPECT_EQ(list_pictures(folder.path("")),
             (Paths{folder.path("B.JPG"), folder.path("b/deep/a.jpeg"), folder.path("no_suffix"),
