@@ -42,7 +42,7 @@ TEST(SelfAttentionTest, EqualsItsDefinition) {
       };
       const at::Tensor scores = part(0).matmul(part(1).t()) / std::sqrt(double{kWidth});
       const at::Tensor exponents = scores.exp();
-      heads.push_back((exponents / exponents.sum(1, true)).matmul(part(2)));
+      heads.push_back((exponents / exponents.sum({1}, true)).matmul(part(2)));
     }
     const at::Tensor expected =
         at::cat(heads, 1).matmul(p["out_proj.weight"].t()) + p["out_proj.bias"];
