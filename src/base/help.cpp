@@ -89,6 +89,14 @@ std::string option_help(const Option& option, const Choices& choices) {
   std::string values = "[" + (value.empty() ? std::string("empty") : value) +
                        (allowed.empty() ? "" : "; " + allowed) + "]";
   std::replace(values.begin(), values.end(), ' ', kFixedSpace);
+  if (values.size() > kWidth - kHelpColumn) {
+    // More words than a line holds: it may end behind each of them.
+    const std::string bar{kFixedSpace, '|', ' '};
+    for (std::size_t at = values.find('|'); at != std::string::npos;
+         at = values.find('|', at + bar.size())) {
+      values.replace(at, 1, bar);
+    }
+  }
   std::string text =
       hanging("  --" + option.name() + " " + option.placeholder, option.help + " " + values);
   for (const Choice& choice : choices) {

@@ -1,7 +1,9 @@
 #include "basic_layers.hpp"
 
 #include <ATen/ops/conv2d.h>
+#include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 
 namespace lockstep::model {
@@ -32,5 +34,15 @@ Linear::Linear(std::int64_t in_features, std::int64_t out_features) : torch::nn:
 }
 
 at::Tensor Linear::forward(const at::Tensor& x) const { return at::linear(x, weight_, bias_); }
+
+LayerNorm::LayerNorm(std::int64_t features, double eps)
+    : torch::nn::Module("LayerNorm"), eps_(eps) {
+  weight_ = register_parameter("weight", at::ones({features}));
+  bias_ = register_parameter("bias", at::zeros({features}));
+}
+
+at::Tensor LayerNorm::forward(const at::Tensor& x) const {
+  return at::layer_norm(x, {weight_.size(0)}, weight_, bias_, eps_);
+}
 
 }  // namespace lockstep::model

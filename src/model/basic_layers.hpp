@@ -24,7 +24,7 @@ class Conv2d : public torch::nn::Module {
   Geometry geometry_;
 };
 
-/// Fully connected layer [n, in] -> [n, out]; weights as in Conv2d.
+/// Fully connected layer [..., in] -> [..., out]; weights as in Conv2d.
 class Linear : public torch::nn::Module {
  public:
   Linear(std::int64_t in_features, std::int64_t out_features);
@@ -32,6 +32,17 @@ class Linear : public torch::nn::Module {
 
  private:
   at::Tensor weight_, bias_;
+};
+
+/// Layer normalisation over the last dimension (Ba, Kiros, Hinton 2016): weight 1, bias 0.
+class LayerNorm : public torch::nn::Module {
+ public:
+  LayerNorm(std::int64_t features, double eps);
+  at::Tensor forward(const at::Tensor& x) const;
+
+ private:
+  at::Tensor weight_, bias_;
+  double eps_;
 };
 
 }  // namespace lockstep::model

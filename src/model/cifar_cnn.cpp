@@ -4,7 +4,6 @@
 
 #include <array>
 #include <string>
-#include <utility>
 
 #include "architectures.hpp"
 #include "basic_layers.hpp"
@@ -58,10 +57,20 @@ class CifarCnn : public Network {
   std::shared_ptr<Dropout> dropout_;
 };
 
-}  // namespace
-
 std::shared_ptr<Network> make_cifar_cnn(const ModelOptions& options, comm::Collectives& bn_comm) {
   return std::make_shared<CifarCnn>(options, bn_comm);
+}
+
+}  // namespace
+
+ModelEntry cifar_cnn() {
+  return {.name = "cifar_cnn",
+          .summary = "4 convolutions (32, 32, 64, 64) with BatchNorm, 2 linear layers",
+          .make = &make_cifar_cnn,
+          .init = {WeightInit::kKaimingFanOut, WeightInit::kNormal001, BiasInit::kZero},
+          .default_width = 32,
+          .shrinks_by = [](const ModelOptions& /*options*/) -> std::int64_t { return 4; },
+          .options = {"model.dropout", "model.bn_momentum"}};
 }
 
 }  // namespace lockstep::model

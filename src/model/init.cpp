@@ -41,10 +41,17 @@ Distribution distribution_of(WeightInit init, const Fans& fans) {
       return {false, std::sqrt(6.0 / (fans.in + fans.out))};
     case WeightInit::kNormal001:
       return {true, 0.01};
+    case WeightInit::kNormal002:
+      return {true, 0.02};
     case WeightInit::kUniformFanIn:
       break;
   }
   return {false, 1.0 / std::sqrt(fans.in)};
+}
+
+WeightInit init_of(const at::Tensor& parameter, const InitRule& rule) {
+  if (parameter.dim() == 4) return rule.convolution;
+  return parameter.dim() == 2 ? rule.linear : WeightInit::kNormal002;
 }
 
 // Four draws of the distribution with scale 1.
@@ -101,8 +108,7 @@ void initialise(torch::nn::Module& network, const InitRule& rule, std::uint64_t 
     if (item.value().dim() < 2) continue;
     const std::string& name = item.key();
     const Fans fans = fans_of(item.value());
-    const WeightInit init = item.value().dim() == 4 ? rule.convolution : rule.linear;
-    fill(item.value(), name, distribution_of(init, fans), seed);
+    fill(item.value(), name, distribution_of(init_of(item.value(), rule), fans), seed);
 
     const std::string bias_name = name.substr(0, name.rfind("weight")) + "bias";
     if (at::Tensor* bias = parameters.find(bias_name)) {

@@ -14,47 +14,12 @@
 namespace lockstep::model {
 namespace {
 
-/// By how much a model shrinks its picture: at least one pixel must be left.
-using ShrinkRule = std::int64_t (*)(const ModelOptions&);
-
-struct TableEntry {
-  std::string_view name;
-  std::string_view summary;
-  std::shared_ptr<Network> (*make)(const ModelOptions&, comm::Collectives&);
-  InitRule init;
-  std::int64_t default_width;
-  ShrinkRule shrinks_by;
-  std::array<std::string_view, 3> options;  ///< those of kOptional that it has
-};
-
-constexpr std::int64_t by_four(const ModelOptions& /*options*/) { return 4; }
-constexpr std::int64_t by_stem(const ModelOptions& options) {
-  return options.stem == "imagenet" ? 32 : 8;
+const std::vector<ModelEntry>& model_table() {
+#define LOCKSTEP_ENTRY_OF(name) name(),
+  static const std::vector<ModelEntry> table{LOCKSTEP_MODELS(LOCKSTEP_ENTRY_OF)};
+#undef LOCKSTEP_ENTRY_OF
+  return table;
 }
-
-constexpr std::array<TableEntry, 3> kModels{{
-    {"simple_cnn",
-     "2 convolutions (32, 64), pooling, dropout, 2 linear layers; no BatchNorm",
-     &make_simple_cnn,
-     {WeightInit::kUniformFanIn, WeightInit::kUniformFanIn, BiasInit::kUniformFanIn},
-     32,
-     &by_four,
-     {"model.dropout"}},
-    {"cifar_cnn",
-     "4 convolutions (32, 32, 64, 64) with BatchNorm, 2 linear layers",
-     &make_cifar_cnn,
-     {WeightInit::kKaimingFanOut, WeightInit::kNormal001, BiasInit::kZero},
-     32,
-     &by_four,
-     {"model.dropout", "model.bn_momentum"}},
-    {"resnet18",
-     "ResNet-18 with torchvision's names; model.stem fits it to small pictures",
-     &make_resnet18,
-     {WeightInit::kKaimingFanOut, WeightInit::kUniformFanIn, BiasInit::kUniformFanIn},
-     64,
-     &by_stem,
-     {"model.bn_momentum", "model.stem"}},
-}};
 
 /// Options that not every model has.
 struct Optional {
@@ -98,8 +63,8 @@ std::string hint_for(std::string_view word, const std::vector<Choice>& choices) 
   return all;
 }
 
-const TableEntry& find_model(const std::string& name) {
-  for (const auto& entry : kModels) {
+const ModelEntry& find_model(const std::string& name) {
+  for (const auto& entry : model_table()) {
     if (entry.name == name) return entry;
   }
   throw UsageError("unknown model " + in_quotes(name), "it is not in the table of models",
@@ -115,7 +80,7 @@ InitRule find_init(const std::string& name, const InitRule& of_model) {
                    hint_for(name, init_list()));
 }
 
-void check_options(const ModelOptions& options, const TableEntry& entry) {
+void check_options(const ModelOptions& options, const ModelEntry& entry) {
   for (const Optional& option : kOptional) {
     const bool has =
         std::find(entry.options.begin(), entry.options.end(), option.key) != entry.options.end();
@@ -152,7 +117,7 @@ void check_options(const ModelOptions& options, const TableEntry& entry) {
 
 std::shared_ptr<Network> make_model(const ModelOptions& options,
                                     comm::Collectives& batch_norm_comm) {
-  const TableEntry& entry = find_model(options.name);
+  const ModelEntry& entry = find_model(options.name);
   const InitRule rule = find_init(options.init, entry.init);
   check_options(options, entry);
   ModelOptions resolved = options;
@@ -165,11 +130,9 @@ std::shared_ptr<Network> make_model(const ModelOptions& options,
 
 std::vector<Choice> model_list() {
   std::vector<Choice> list;
-  for (const auto& entry : kModels) {
+  for (const auto& entry : model_table()) {
     Choice choice{std::string(entry.name), std::string(entry.summary)};
-    for (const std::string_view option : entry.options) {
-      if (!option.empty()) choice.options.emplace_back(option);
-    }
+    choice.options.assign(entry.options.begin(), entry.options.end());
     list.push_back(std::move(choice));
   }
   return list;

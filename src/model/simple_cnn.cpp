@@ -2,8 +2,6 @@
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/relu.h>
 
-#include <utility>
-
 #include "architectures.hpp"
 #include "basic_layers.hpp"
 #include "lockstep/model/layers.hpp"
@@ -40,10 +38,21 @@ class SimpleCnn : public Network {
   std::shared_ptr<Dropout> dropout1_, dropout2_;
 };
 
+std::shared_ptr<Network> make_simple_cnn(const ModelOptions& options,
+                                         comm::Collectives& /*bn_comm*/) {
+  return std::make_shared<SimpleCnn>(options);
+}
+
 }  // namespace
 
-std::shared_ptr<Network> make_simple_cnn(const ModelOptions& options, comm::Collectives&) {
-  return std::make_shared<SimpleCnn>(options);
+ModelEntry simple_cnn() {
+  return {.name = "simple_cnn",
+          .summary = "2 convolutions (32, 64), pooling, dropout, 2 linear layers; no BatchNorm",
+          .make = &make_simple_cnn,
+          .init = {WeightInit::kUniformFanIn, WeightInit::kUniformFanIn, BiasInit::kUniformFanIn},
+          .default_width = 32,
+          .shrinks_by = [](const ModelOptions& /*options*/) -> std::int64_t { return 4; },
+          .options = {"model.dropout"}};
 }
 
 }  // namespace lockstep::model

@@ -66,6 +66,8 @@ REFUSED = {
     "stem": ({"model.stem": "imagenet"}, ["model.stem", "simple_cnn"]),
     "bn_momentum": ({"model.bn_momentum": 0.5}, ["model.bn_momentum", "simple_cnn"]),
     "dropout": ({"model.name": "resnet18", "model.dropout": 0.5}, ["model.dropout", "resnet18"]),
+    "no_stem": ({"model.name": "resnet20", "model.stem": "imagenet"}, ["model.stem", "resnet20"]),
+    "heads": ({"model.name": "vit_tiny"}, ["model.width=4", "multiple of 3"]),
     "min_lr": ({"schedule.min_lr": 3}, ["schedule.min_lr"]),
     "no_update": ({"data.drop_last": True, "train.batch_size": 100},
                   ["data.drop_last", "train.batch_size"]),
@@ -95,6 +97,13 @@ def test_one_value_per_channel(ranks, tiny_set, tmp_path):
         "data.train": tiny_set(9, size=8), "model.name": "resnet18", "train.batch_size": 8,
         "data.holdout": 0})
     said_once(run.result, USAGE, "one value per channel", "train.batch_size")
+    assert not run.folder.exists()
+
+
+def test_pictures_that_patches_do_not_fill(tiny_set, tmp_path):
+    run = runs.launch(tmp_path, 0, {"data.train": tiny_set(24, size=18), "model.name": "vit_tiny",
+                                    "model.width": 6})
+    said_once(run.result, USAGE, "18 x 18", "patches of 4 x 4", "--size")
     assert not run.folder.exists()
 
 

@@ -1,25 +1,10 @@
 """The project's networks in PyTorch, with nn.BatchNorm2d, so that its weights load strictly. Where
 the project's dropout stands, `Keyed` applies a mask recomputed from the documented keys."""
 
-import philox
 import torch
+import vit
+from keyed import Keyed
 from torch import nn
-
-
-class Keyed(nn.Module):
-    """Dropout from keys. `moment` = (seed, update, ids) is set before a training pass."""
-
-    def __init__(self, probability, layer):
-        super().__init__()
-        self.probability, self.layer, self.moment = probability, layer, None
-
-    def forward(self, x):
-        if not self.training or self.probability == 0:
-            return x
-        seed, update, ids = self.moment
-        keep = philox.dropout_keep(seed, update, self.layer, ids, x[0].numel(), self.probability)
-        mask = torch.from_numpy(keep).reshape(x.shape).to(x.dtype)
-        return x * mask / (1 - self.probability)
 
 
 class SimpleCnn(nn.Module):
@@ -62,24 +47,52 @@ class CifarCnn(nn.Module):
 
 
 class BasicBlock(nn.Module):
+    expansion = 1
+
     def __init__(self, inputs, outputs, stride, momentum):
         super().__init__()
         self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
         self.bn1 = nn.BatchNorm2d(outputs, momentum=momentum)
         self.conv2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
         self.bn2 = nn.BatchNorm2d(outputs, momentum=momentum)
-        self.downsample = None
-        if stride != 1 or inputs != outputs:
-            self.downsample = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False),
-                                            nn.BatchNorm2d(outputs, momentum=momentum))
+        self.downsample = projection(inputs, outputs, stride, momentum)
 
     def forward(self, x):
         y = self.bn2(self.conv2(torch.relu(self.bn1(self.conv1(x)))))
         return torch.relu(y + (x if self.downsample is None else self.downsample(x)))
 
 
-class ResNet18(nn.Module):
-    def __init__(self, classes, stem, width, momentum):
+class Bottleneck(nn.Module):
+    expansion = 4
+
+    def __init__(self, inputs, channels, stride, momentum):
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, channels, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(channels, momentum=momentum)
+        self.conv2 = nn.Conv2d(channels, channels, 3, stride, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(channels, momentum=momentum)
+        self.conv3 = nn.Conv2d(channels, 4 * channels, 1, bias=False)
+        self.bn3 = nn.BatchNorm2d(4 * channels, momentum=momentum)
+        self.downsample = projection(inputs, 4 * channels, stride, momentum)
+
+    def forward(self, x):
+        y = torch.relu(self.bn1(self.conv1(x)))
+        y = self.bn3(self.conv3(torch.relu(self.bn2(self.conv2(y)))))
+        return torch.relu(y + (x if self.downsample is None else self.downsample(x)))
+
+
+def projection(inputs, outputs, stride, momentum):
+    """The shortcut of a block that changes the shape, else None."""
+    if stride == 1 and inputs == outputs:
+        return None
+    return nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False),
+                         nn.BatchNorm2d(outputs, momentum=momentum))
+
+
+class ResNet(nn.Module):
+    """torchvision's, of any width and with either stem."""
+
+    def __init__(self, block, blocks, classes, stem, width, momentum):
         super().__init__()
         width = width or 64
         cifar = stem == "cifar"
@@ -88,12 +101,13 @@ class ResNet18(nn.Module):
         self.bn1 = nn.BatchNorm2d(width, momentum=momentum)
         self.pool = nn.Identity() if cifar else nn.MaxPool2d(3, 2, 1)
         inputs = width
-        for stage in range(4):
-            outputs, stride = width << stage, 1 if stage == 0 else 2
-            setattr(self, f"layer{stage + 1}", nn.Sequential(
-                BasicBlock(inputs, outputs, stride, momentum),
-                BasicBlock(outputs, outputs, 1, momentum)))
-            inputs = outputs
+        for stage, count in enumerate(blocks):
+            channels, layers = width << stage, []
+            for number in range(count):
+                stride = 2 if stage > 0 and number == 0 else 1
+                layers.append(block(inputs, channels, stride, momentum))
+                inputs = channels * block.expansion
+            setattr(self, f"layer{stage + 1}", nn.Sequential(*layers))
         self.fc = nn.Linear(inputs, classes)
 
     def forward(self, x):
@@ -101,6 +115,93 @@ class ResNet18(nn.Module):
         for stage in range(1, 5):
             x = getattr(self, f"layer{stage}")(x)
         return self.fc(x.mean(dim=(2, 3)))
+
+
+RESNETS = {"resnet18": (BasicBlock, (2, 2, 2, 2)), "resnet34": (BasicBlock, (3, 4, 6, 3)),
+           "resnet50": (Bottleneck, (3, 4, 6, 3))}
+
+
+class CifarBlock(nn.Module):
+    def __init__(self, inputs, outputs, stride, momentum):
+        super().__init__()
+        self.stride, self.missing = stride, outputs - inputs
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(outputs, momentum=momentum)
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(outputs, momentum=momentum)
+
+    def forward(self, x):
+        y = self.bn2(self.conv2(torch.relu(self.bn1(self.conv1(x)))))
+        shortcut = x[:, :, ::self.stride, ::self.stride]
+        zeros = torch.zeros_like(shortcut[:, :1])
+        before = [zeros] * (self.missing // 2)
+        after = [zeros] * (self.missing - self.missing // 2)
+        return torch.relu(y + torch.cat([*before, shortcut, *after], dim=1))
+
+
+class CifarResNet(nn.Module):
+    """He et al. 2016, section 4.2, with shortcuts that have no parameters."""
+
+    def __init__(self, blocks, classes, width, momentum):
+        super().__init__()
+        inputs = width = width or 16
+        self.conv1 = nn.Conv2d(3, width, 3, 1, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width, momentum=momentum)
+        for stage in range(3):
+            layers = []
+            for number in range(blocks):
+                stride = 2 if stage > 0 and number == 0 else 1
+                layers.append(CifarBlock(inputs, width << stage, stride, momentum))
+                inputs = width << stage
+            setattr(self, f"layer{stage + 1}", nn.Sequential(*layers))
+        self.fc = nn.Linear(inputs, classes)
+
+    def forward(self, x):
+        x = torch.relu(self.bn1(self.conv1(x)))
+        x = self.layer3(self.layer2(self.layer1(x)))
+        return self.fc(x.mean(dim=(2, 3)))
+
+
+class WideBlock(nn.Module):
+    def __init__(self, inputs, outputs, stride, momentum, dropout, layer):
+        super().__init__()
+        self.bn1 = nn.BatchNorm2d(inputs, momentum=momentum)
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(outputs, momentum=momentum)
+        self.dropout = Keyed(dropout, layer)
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
+        self.shortcut = None
+        if stride != 1 or inputs != outputs:
+            self.shortcut = nn.Conv2d(inputs, outputs, 1, stride, bias=False)
+
+    def forward(self, x):
+        active = torch.relu(self.bn1(x))
+        y = self.conv2(self.dropout(torch.relu(self.bn2(self.conv1(active)))))
+        return y + (x if self.shortcut is None else self.shortcut(active))
+
+
+class WideResNet(nn.Module):
+    """Zagoruyko, Komodakis 2016: 28 layers, factor 10."""
+
+    def __init__(self, classes, width, dropout, momentum):
+        super().__init__()
+        inputs = width = width or 16
+        self.conv1 = nn.Conv2d(3, width, 3, 1, 1, bias=False)
+        for stage in range(3):
+            layers = []
+            for number in range(4):
+                stride = 2 if stage > 0 and number == 0 else 1
+                outputs = 10 * width << stage
+                layers.append(WideBlock(inputs, outputs, stride, momentum, dropout,
+                                        4 * stage + number))
+                inputs = outputs
+            setattr(self, f"layer{stage + 1}", nn.Sequential(*layers))
+        self.bn1 = nn.BatchNorm2d(inputs, momentum=momentum)
+        self.fc = nn.Linear(inputs, classes)
+
+    def forward(self, x):
+        x = self.layer3(self.layer2(self.layer1(self.conv1(x))))
+        return self.fc(torch.relu(self.bn1(x)).mean(dim=(2, 3)))
 
 
 def build(config, classes, height, width_pixels):
@@ -112,8 +213,14 @@ def build(config, classes, height, width_pixels):
         network = SimpleCnn(classes, height, width_pixels, width, dropout)
     elif name == "cifar_cnn":
         network = CifarCnn(classes, height, width_pixels, width, dropout, momentum)
-    elif name == "resnet18":
-        network = ResNet18(classes, config["model.stem"], width, momentum)
+    elif name in RESNETS:
+        network = ResNet(*RESNETS[name], classes, config["model.stem"], width, momentum)
+    elif name in ("resnet20", "resnet56"):
+        network = CifarResNet((int(name[-2:]) - 2) // 6, classes, width, momentum)
+    elif name == "wide_resnet28_10":
+        network = WideResNet(classes, width, dropout, momentum)
+    elif name == "vit_tiny":
+        network = vit.VisionTransformer(classes, height, width_pixels, width, dropout)
     else:
         raise ValueError(f"no PyTorch twin of model {name}")
     if config.get("fault.unused_parameter", "false") == "true":

@@ -1,8 +1,10 @@
 """Checkpoints in PyTorch: the safetensors package reads them, the twin network takes them strictly
-and comes to the same counts as `lockstep evaluate`."""
+and comes to the same counts as `lockstep evaluate`, and torchvision's own network to the same loss.
+"""
 
 import json
 import re
+import shutil
 
 import networks
 import pytest
@@ -16,6 +18,12 @@ MODELS = [
     {"model.name": "cifar_cnn", "model.dropout": 0.2},
     {"model.name": "resnet18", "model.width": 8},
     {"model.name": "resnet18", "model.stem": "imagenet", "model.width": 8},
+    # Deeper networks get statistics that soon forget where they began.
+    {"model.name": "resnet50", "model.width": 4, "model.bn_momentum": 0.5},
+    {"model.name": "resnet20", "model.width": 4, "model.bn_momentum": 0.5},
+    {"model.name": "wide_resnet28_10", "model.width": 1, "model.dropout": 0.2,
+     "model.bn_momentum": 0.5},
+    {"model.name": "vit_tiny", "model.width": 12, "model.dropout": 0.1, "optim.lr": 0.01},
 ]
 
 
@@ -56,12 +64,49 @@ def test_evaluation_in_pytorch(model, dtype, tiny_set, tmp_path, lockstep):
     assert abs(float(loss) - torch.nn.functional.cross_entropy(logits, target).item()) < 2e-4
 
 
-def test_weights_are_torchvisions(tiny_set, tmp_path):
-    torchvision = pytest.importorskip("torchvision")
-    run = runs.train(tmp_path, 0, {"model.name": "resnet18", "model.stem": "imagenet",
-                                   "model.width": 0, "data.train": tiny_set(24, size=32),
-                                   "train.max_updates": 1})
+# At their full size. Statistics of the one update alone: those of the start would let the
+# activations of a deep network grow beyond what float32 resolves.
+TORCHVISIONS = {
+    **{name: {"model.stem": "imagenet", "model.bn_momentum": 1.0}
+       for name in ("resnet18", "resnet34", "resnet50")},
+    "vit_tiny": {},
+}
+
+
+def torchvisions(name, classes, size):
+    """Its network of that name, and a vision transformer of the sizes that it has no name for."""
+    models = pytest.importorskip("torchvision").models
+    if name == "vit_tiny":
+        return models.vision_transformer.VisionTransformer(
+            image_size=size, patch_size=4, num_layers=12, num_heads=3, hidden_dim=192,
+            mlp_dim=768, num_classes=classes)
+    return getattr(models, name)(num_classes=classes)
+
+
+@pytest.mark.parametrize("name", TORCHVISIONS)
+def test_torchvision_takes_the_weights_and_computes_the_same(name, tiny_set, tmp_path):
+    torch.set_num_threads(1)
+    network = torchvisions(name, 3, 32)
+    val_set = tiny_set(12, size=32, seed=4)
+    run = runs.train(tmp_path, 0, {
+        **TORCHVISIONS[name], "model.name": name, "model.width": 0, "optim.lr": 0.001,
+        "data.train": tiny_set(24, size=32), "data.val": val_set, "train.batch_size": 24,
+        "train.max_updates": 1})
     folder = run.folder / "checkpoints"
     folder = folder / json.loads((folder / "best").read_text())["checkpoint"]
-    network = torchvision.models.resnet18(num_classes=3)
     network.load_state_dict(load_file(folder / "model.safetensors"), strict=True)
+    network.double().eval()
+    state = json.loads((folder / "state.json").read_text())
+    metrics = run.metrics[0]
+    shutil.rmtree(run.folder)  # up to 200 MB, which pytest would keep
+
+    images, labels = replay.read_set(val_set)
+    x = torch.from_numpy(images).permute(0, 3, 1, 2).double() / 255
+    mean, std = [torch.tensor(state[key], dtype=torch.float64)[:, None, None]
+                 for key in ("mean", "std")]
+    with torch.no_grad():
+        logits = network((x - mean) / std)
+    target = torch.from_numpy(labels)
+    assert float(metrics["val_top1"]) == (logits.argmax(1) == target).double().mean().item()
+    loss = torch.nn.functional.cross_entropy(logits, target).item()
+    assert abs(float(metrics["val_loss"]) - loss) <= 1e-5 * max(1, loss)

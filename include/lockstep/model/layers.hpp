@@ -39,8 +39,8 @@ class SyncBatchNorm : public torch::nn::Module {
 
 /// Dropout whose mask is a pure function of (seed, update, layer, sample id, element).
 /// key = derive_key(seed, kDropout, update, layer); element e of a sample (row-major over the
-/// logical [C, H, W] or [F] order) is word e%4 of random_words(key, sample id, e/4); it is dropped
-/// when unit_interval(word) < p, else scaled by 1/(1-p).
+/// logical [C, H, W], [T, F] or [F] order) is word e%4 of random_words(key, sample id, e/4); it is
+/// dropped when unit_interval(word) < p, else scaled by 1/(1-p).
 class Dropout : public torch::nn::Module {
  public:
   Dropout(double probability, std::int64_t layer);

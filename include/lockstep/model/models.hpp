@@ -15,19 +15,34 @@ namespace lockstep::model {
 /// cifar_cnn: numbered as torchvision's vgg: convolutions features.0, .3, .7, .10, each followed by
 /// its SyncBatchNorm features.1, .4, .8, .11; linear classifier.0 and classifier.3; dropout layer 0
 /// (before classifier.3).
-/// resnet18: torchvision's names; He et al. 2016.
+/// resnet18, resnet34, resnet50: torchvision's names; He et al. 2016, the stride of a bottleneck
+/// block in its 3x3 convolution.
+/// resnet20, resnet56: the networks for CIFAR of He et al. 2016, section 4.2: conv1, bn1,
+/// layer1 to layer3 of blocks 0, 1, ... with conv1, bn1, conv2, bn2, then fc. Shortcuts have no
+/// parameters (option A): every second pixel, and zeros for the channels that are missing, half of
+/// them before the others.
+/// wide_resnet28_10: Zagoruyko, Komodakis 2016: conv1, layer1 to layer3 of blocks 0 to 3 with bn1,
+/// conv1, bn2, conv2 and, where the shape changes, shortcut; then bn1, fc. Stages of 10, 20 and 40
+/// times `width` channels; dropout layer i (before conv2) in block i, counted over the network.
+/// vit_tiny: Dosovitskiy et al. 2021 in the sizes of DeiT-Ti (Touvron et al. 2021), torchvision's
+/// names (VisionTransformer): 12 blocks, 3 heads, `width` features (a multiple of 3), 4 times as
+/// many in the hidden layers. Patches have 4 x 4 pixels where the picture's longer side is at most
+/// 64, else 16 x 16, and have to fill it. Dropout layer 0 after the position embedding; in block i
+/// 3i+1 after the attention, 3i+2 in the hidden layer, 3i+3 after the second linear layer.
 struct ModelOptions {
   std::string name = "cifar_cnn";
   std::int64_t classes = 10;
   std::int64_t height = 32;
   std::int64_t width_pixels = 32;
   std::string stem = "cifar";  ///< cifar: 3x3 stride 1, no pooling; imagenet: 7x7 stride 2, pooling
-  std::int64_t width = 0;      ///< channels of the first stage; 0: the model's own
+  std::int64_t width = 0;      ///< channels of the first stage, or features; 0: the model's own
   double dropout = 0;
-  /// model: simple_cnn and the linear layer of resnet18 U(+-1/sqrt(fan_in)), weights and biases;
-  /// convolutions of cifar_cnn and resnet18 Kaiming normal by fan_out; linear layers of cifar_cnn
-  /// normal(0, 0.01). kaiming_fan_in | kaiming_fan_out: normal, gain of ReLU (He et al. 2015);
-  /// xavier: uniform (Glorot, Bengio 2010); with these three all biases are 0.
+  /// model: simple_cnn and the linear layer of residual networks U(+-1/sqrt(fan_in)), weights and
+  /// biases; convolutions of cifar_cnn and residual networks Kaiming normal by fan_out; linear
+  /// layers of cifar_cnn normal(0, 0.01). vit_tiny as DeiT: linear layers, position embedding and
+  /// class token normal(0, 0.02), patches U(+-1/sqrt(fan_in)), biases 0. kaiming_fan_in |
+  /// kaiming_fan_out: normal, gain of ReLU (He et al. 2015); xavier: uniform (Glorot, Bengio 2010);
+  /// with these three all biases are 0, and embeddings as before.
   std::string init = "model";
   double bn_momentum = 0.1;
   std::uint64_t seed = 1;

@@ -110,6 +110,20 @@ TEST_F(SyncBatchNormMpiTest, OneValuePerChannelInTheWholeBatchIsAnErrorOnAllRank
   EXPECT_THROW((void)layer.forward(x, {.phase = Phase::kTrain}), Error);
 }
 
+/// One network of each family, narrow, with dropout where it has such layers.
+std::vector<ModelOptions> families() {
+  std::vector<ModelOptions> all;
+  for (const std::string name : {"simple_cnn", "cifar_cnn", "resnet18", "resnet50", "resnet20",
+                                 "wide_resnet28_10", "vit_tiny"}) {
+    ModelOptions options{.name = name, .height = 16, .width_pixels = 16, .width = 4};
+    if (name == "wide_resnet28_10") options.width = 2;
+    if (name == "vit_tiny") options.width = 6;
+    if (!name.starts_with("resnet")) options.dropout = 0.3;
+    all.push_back(options);
+  }
+  return all;
+}
+
 // A whole network in float64: gradients of the parts add up to those of the joined batch, dropout
 // masks included.
 TEST_F(SyncBatchNormMpiTest, NetworkGradientsDoNotDependOnTheRanks) {
@@ -118,9 +132,8 @@ TEST_F(SyncBatchNormMpiTest, NetworkGradientsDoNotDependOnTheRanks) {
   const Slice slice = mine();
   std::vector<std::int64_t> ids;
   for (std::int64_t i = 0; i < slice.total; ++i) ids.push_back(1000 + 7 * i);
-  for (const std::string name : {"simple_cnn", "cifar_cnn", "resnet18"}) {
-    ModelOptions options{.name = name, .height = 16, .width_pixels = 16, .width = 4};
-    if (name != "resnet18") options.dropout = 0.3;
+  for (const ModelOptions& options : families()) {
+    const std::string& name = options.name;
     const auto joined = make_model(options, *serial);
     const auto part = make_model(options, *comm);
     joined->to(at::kDouble);

@@ -62,6 +62,20 @@ TEST(Help, FitsATerminal) {
   }
 }
 
+TEST(Help, ManyWordsTakeSeveralLines) {
+  Program program = small_program();
+  for (int i = 10; i < 30; ++i) {
+    program.choices["model.name"].push_back({"network" + std::to_string(i), ""});
+  }
+  const std::string text = help_text(program);
+  EXPECT_TRUE(has(text, "[cifar_cnn; simple_cnn | cifar_cnn |\n"));
+  EXPECT_TRUE(has(text, " resnet18 | network10 | network11 |"));
+  EXPECT_TRUE(has(text, " network29]\n"));
+  EXPECT_TRUE(has(text, "[sgd; sgd|adamw]"));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
+}
+
 TEST(BuildInfo, SaysVersionLibTorchAndDevice) {
   EXPECT_TRUE(build_summary().starts_with("lockstep " + version() + ", "));
   EXPECT_TRUE(has(build_summary(), "LibTorch"));

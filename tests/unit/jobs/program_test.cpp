@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 #include <string>
 
 #include "base/option_table.hpp"
@@ -54,6 +55,8 @@ TEST(Program, TheHelpListsModelsOptimizersAndSchedules) {
       EXPECT_NE(help.find("\n      " + choice.name + " "), std::string::npos) << choice.name;
     }
   }
+  std::istringstream lines(help);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
 }
 
 }  // namespace

@@ -78,6 +78,42 @@ TEST(InitTest, SimpleCnnHasPyTorchsRanges) {
   EXPECT_GT(parameter(network, "conv1.bias").abs().max().item<double>(), 0);
 }
 
+TEST(InitTest, OtherResidualNetworksAsResNet18) {
+  auto network = make("resnet50", "model", 1, 32);
+  expect_normal(parameter(network, "layer2.1.conv3.weight"), std::sqrt(2.0 / 256));
+  expect_one(parameter(network, "layer3.0.bn3.weight"));
+  network = make("resnet20", "model");
+  expect_normal(parameter(network, "layer2.0.conv1.weight"), std::sqrt(2.0 / (32 * 9)));
+  expect_uniform(parameter(network, "fc.weight"), 1 / std::sqrt(64.0));
+  network = make("wide_resnet28_10", "model", 1, 4);
+  expect_normal(parameter(network, "layer3.0.shortcut.weight"), std::sqrt(2.0 / 160));
+}
+
+TEST(InitTest, VitTinyHasDeitsRanges) {
+  auto network = make("vit_tiny", "model");
+  const std::string block = "encoder.layers.encoder_layer_7.";
+  const std::string in_proj = block + "self_attention.in_proj_weight";
+  expect_uniform(parameter(network, "conv_proj.weight"), 1 / std::sqrt(48.0));
+  expect_normal(parameter(network, "encoder.pos_embedding"), 0.02);
+  for (const std::string& name :
+       {in_proj, block + "self_attention.out_proj.weight", block + "mlp.0.weight",
+        block + "mlp.3.weight", std::string("heads.head.weight")}) {
+    expect_normal(parameter(network, name), 0.02);
+  }
+  EXPECT_GT(parameter(network, "class_token").abs().max().item<double>(), 0.02);
+  EXPECT_LT(parameter(network, "class_token").abs().max().item<double>(), 0.1);
+  for (const std::string& name :
+       {std::string("conv_proj.bias"), block + "self_attention.in_proj_bias",
+        block + "self_attention.out_proj.bias", block + "mlp.0.bias", block + "ln_1.bias"}) {
+    expect_zero(parameter(network, name));
+  }
+  expect_one(parameter(network, block + "ln_2.weight"));
+
+  network = make("vit_tiny", "xavier");
+  expect_uniform(parameter(network, in_proj), std::sqrt(6.0 / (4 * 192)));
+  expect_normal(parameter(network, "encoder.pos_embedding"), 0.02);
+}
+
 TEST(InitTest, OptionReplacesAllWeights) {
   for (const std::string name : {"simple_cnn", "cifar_cnn"}) {
     const bool simple = name == "simple_cnn";
@@ -117,11 +153,11 @@ TEST(InitTest, ElementsEqualTheirDefinition) {
 }
 
 TEST(InitTest, SameForSameSeedDifferentElse) {
-  for (const std::string name : {"simple_cnn", "cifar_cnn", "resnet18"}) {
-    const auto first = make(name, "model", 1, 8)->named_parameters();
+  for (const std::string& name : choice_names(model_list())) {
+    const auto first = make(name, "model", 1, 3)->named_parameters();
     torch::manual_seed(77);  // no global generator takes part
-    const auto second = make(name, "model", 1, 8)->named_parameters();
-    const auto other = make(name, "model", 2, 8)->named_parameters();
+    const auto second = make(name, "model", 1, 3)->named_parameters();
+    const auto other = make(name, "model", 2, 3)->named_parameters();
     for (const auto& item : first) {
       EXPECT_TRUE(at::equal(item.value(), second[item.key()])) << item.key();
       if (item.value().dim() > 1) {
