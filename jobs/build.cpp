@@ -86,6 +86,7 @@ optim::OptimizerOptions optimizer_options(const RunConfig& config) {
   options.decay_norm_and_bias = config.optim.decay_norm_and_bias;
   options.beta1 = config.optim.beta1;
   options.beta2 = config.optim.beta2;
+  options.alpha = config.optim.alpha;
   options.eps = config.optim.eps;
   return options;
 }

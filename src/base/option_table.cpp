@@ -1,9 +1,6 @@
 #include "option_table.hpp"
 
-#include <algorithm>
 #include <utility>
-
-#include "lockstep/base/check.hpp"
 
 namespace lockstep {
 namespace {
@@ -208,15 +205,18 @@ void add_optim(std::vector<Option>& table) {
   optim.choice("name", &S::name, "optimizer");
   optim.real("lr", &S::lr, above_to(0, kMaxRate),
              "highest learning rate; schedule.* says how it changes");
-  optim.real("momentum", &S::momentum, fraction(), "momentum of sgd; 0: none");
+  optim.real("momentum", &S::momentum, fraction(), "momentum of sgd and rmsprop; 0: none");
   optim.flag("nesterov", &S::nesterov, "Nesterov's form of momentum (sgd)");
   optim.real("weight_decay", &S::weight_decay, between(0, kMaxRate),
-             "weight decay: L2 penalty for sgd, decoupled for adamw");
+             "weight decay: decoupled for adamw, an L2 penalty for the others");
   optim.flag("decay_norm_and_bias", &S::decay_norm_and_bias,
              "decay normalisation and bias parameters too");
-  optim.real("beta1", &S::beta1, fraction(), "decay of the mean of gradients (adamw)");
-  optim.real("beta2", &S::beta2, fraction(), "decay of the mean of squared gradients (adamw)");
-  optim.real("eps", &S::eps, above_to(0, kMaxRate), "added to the root of the mean square (adamw)");
+  optim.real("beta1", &S::beta1, fraction(), "decay of the mean of gradients (adamw, adam)");
+  optim.real("beta2", &S::beta2, fraction(),
+             "decay of the mean of squared gradients (adamw, adam)");
+  optim.real("alpha", &S::alpha, fraction(), "decay of the mean of squared gradients (rmsprop)");
+  optim.real("eps", &S::eps, above_to(0, kMaxRate),
+             "added to the root of the mean square (adamw, adam, rmsprop)");
 }
 
 void add_schedule(std::vector<Option>& table) {
@@ -271,14 +271,6 @@ void add_rest(std::vector<Option>& table) {
       .role = Role::kNetwork;
 }
 
-std::string key_list(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) {
-    text += (text.empty() ? "" : " or ") + name;
-  }
-  return text;
-}
-
 }  // namespace
 
 const std::vector<Option>& option_table() {
@@ -295,61 +287,6 @@ const std::vector<Option>& option_table() {
     return options;
   }();
   return table;
-}
-
-const Option* find_option(std::string_view name) {
-  for (const Option& option : option_table()) {
-    if (option.name() == name) {
-      return &option;
-    }
-  }
-  return nullptr;
-}
-
-std::vector<std::string> option_sections() {
-  std::vector<std::string> sections;
-  for (const Option& option : option_table()) {
-    if (sections.empty() || sections.back() != option.section) {
-      sections.push_back(option.section);
-    }
-  }
-  return sections;
-}
-
-std::string key_suggestion(const std::string& section, const std::string& key) {
-  std::vector<std::string> elsewhere;
-  std::vector<std::string> keys_of_section;
-  std::vector<std::string> names;
-  std::vector<std::string> keys;
-  for (const Option& option : option_table()) {
-    if (option.key == key && option.section != section) {
-      elsewhere.push_back(option.name());
-    }
-    if (option.section == section) {
-      keys_of_section.push_back(option.key);
-    }
-    if (!option.hidden) {
-      names.push_back(option.name());
-      keys.push_back(option.key);
-    }
-  }
-  std::string found = key_list(elsewhere);
-  if (found.empty()) {
-    // A shortened key ("batch") is far from the whole one by letters, yet names it.
-    const auto whole = std::find_if(keys_of_section.begin(), keys_of_section.end(),
-                                    [&](const std::string& k) { return k.starts_with(key); });
-    const std::string near = whole == keys_of_section.end() || key.size() < 2
-                                 ? nearest_name(key, keys_of_section)
-                                 : *whole;
-    found = near.empty() ? nearest_name(section + "." + key, names) : section + "." + near;
-  }
-  if (found.empty()) {
-    const std::string near = nearest_name(key, keys);
-    found = near.empty() ? near
-                         : names[static_cast<std::size_t>(
-                               std::find(keys.begin(), keys.end(), near) - keys.begin())];
-  }
-  return found.empty() ? "see --help for all keys" : "did you mean " + found + "?";
 }
 
 }  // namespace lockstep

@@ -60,7 +60,7 @@ struct RunConfig {
     std::int64_t eval_batch_size = 512;  // global: samples per evaluation step
   } train;
   struct Optim {
-    std::string name = "sgd";  // sgd | adamw
+    std::string name = "sgd";  // sgd | adamw | adam | rmsprop
     double lr = 0.1;
     double momentum = 0.9;
     bool nesterov = false;
@@ -68,6 +68,7 @@ struct RunConfig {
     bool decay_norm_and_bias = false;
     double beta1 = 0.9;
     double beta2 = 0.999;
+    double alpha = 0.99;
     double eps = 1e-8;
   } optim;
   struct Schedule {

@@ -196,7 +196,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadArgs{
             {"train", "--optim.momentum", "-0.5"},
             "--optim.momentum: -0.5 is out of range (allowed: 0 to below 1) - choose a value in "
-            "that range; optim.momentum is: momentum of sgd; 0: none"},
+            "that range; optim.momentum is: momentum of sgd and rmsprop; 0: none"},
         BadArgs{{"train", "--train.epochs", "-3"},
                 "--train.epochs: -3 is out of range (allowed: at least 1) - choose a value in that "
                 "range; train.epochs is: passes over the training samples"},
