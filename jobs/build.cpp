@@ -108,7 +108,16 @@ optim::ScheduleOptions schedule_options(const RunConfig& config, std::int64_t up
   options.warmup_updates = updates_of(config.schedule.warmup_epochs);
   options.warmup_start = config.schedule.warmup_start;
   options.step_updates = std::max<std::int64_t>(1, updates_of(config.schedule.step_epochs));
+  for (const double epochs : config.schedule.milestones) {
+    options.milestones.push_back(std::max<std::int64_t>(1, updates_of(epochs)));
+  }
   options.gamma = config.schedule.gamma;
+  options.pct_start = config.schedule.pct_start;
+  options.div_factor = config.schedule.div_factor;
+  options.final_div_factor = config.schedule.final_div_factor;
+  options.patience = config.schedule.patience;
+  options.threshold = config.schedule.threshold;
+  options.lower_is_better = config.train.best_by == "loss";
   return options;
 }
 

@@ -1,7 +1,9 @@
 #include "lockstep/base/config.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -83,6 +85,11 @@ void validate(const RunConfig& config) {
                 " is more than train.epochs = " + std::to_string(config.train.epochs),
             "the learning rate would never reach optim.lr",
             "choose a shorter warm-up, such as --schedule.warmup_epochs 0");
+  const std::vector<double>& milestones = schedule.milestones;
+  refuse_if(std::adjacent_find(milestones.begin(), milestones.end(), std::greater_equal<>()) !=
+                milestones.end(),
+            "schedule.milestones is not ascending", "each epoch must be later than the one before",
+            "give the epochs in their order, as in 15, 25");
   refuse_if(schedule.min_lr > config.optim.lr,
             "schedule.min_lr = " + number_text(schedule.min_lr) +
                 " is more than optim.lr = " + number_text(config.optim.lr),

@@ -230,9 +230,23 @@ void add_schedule(std::vector<Option>& table) {
   schedule.real("step_epochs", &S::step_epochs, above_to(0, kMaxEpochs),
                 "epochs between two steps (step)");
   schedule.real("gamma", &S::gamma, positive_fraction(),
-                "factor of the learning rate at each step (step)");
+                "factor of the learning rate each time it falls (step, multistep, plateau)");
   schedule.real("min_lr", &S::min_lr, between(0, kMaxRate),
-                "learning rate at the end (cosine, linear)");
+                "learning rate at the end (cosine, linear), or the lowest (plateau)");
+  schedule.list("milestones", &S::milestones, above_to(0, kMaxEpochs),
+                "epochs (fractions too), ascending, at which the rate falls (multistep)");
+  schedule.real("pct_start", &S::pct_start, between(0, 1),
+                "share of the updates in which the rate rises (onecycle)");
+  schedule.real("div_factor", &S::div_factor, above_to(0, kMaxRate),
+                "optim.lr over the rate of the first update (onecycle)");
+  schedule.real("final_div_factor", &S::final_div_factor, above_to(0, kMaxCount),
+                "rate of the first update over that of the last (onecycle)");
+  schedule.count("patience", &S::patience, at_least(0),
+                 "epochs in a row without a better validation figure (train.best_by) that are "
+                 "let pass; one more lowers the rate (plateau)");
+  schedule.real("threshold", &S::threshold, non_negative(),
+                "a figure is better when it is so by more than this: top-1 counts from 0 to 1 "
+                "(plateau)");
 }
 
 void add_rest(std::vector<Option>& table) {

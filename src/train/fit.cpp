@@ -38,7 +38,7 @@ struct EpochSums {
 
 void run_update(FitParts& p, TrainingState& state, EpochSums& sums) {
   p.fault.at("step", state.update);
-  const double lr = optim::learning_rate(p.schedule, state.update);
+  const double lr = optim::learning_rate(p.schedule, state.update, state.schedule);
   const StepResult result =
       p.trainer.compute_gradients(p.loader, state.update, p.fault.spoils(state.update));
   p.recorder.update(p.network, result, state.update, state.epoch, lr);
@@ -102,6 +102,11 @@ void require_finite_weights(const FitParts& p, std::int64_t update) {
                  "a weight after update " + std::to_string(update));
 }
 
+/// The figure of train.best_by.
+double figure_of(const FitParts& p, const report::Scores& val) {
+  return p.options.best_by_loss ? val.loss : val.top1();
+}
+
 /// Whether the epoch gave the best model so far; remembers it in `state`. Without validation the
 /// last model is the best there is.
 bool note_best(const FitParts& p, const report::EpochRecord& record, TrainingState& state) {
@@ -110,7 +115,7 @@ bool note_best(const FitParts& p, const report::EpochRecord& record, TrainingSta
     return true;
   }
   const bool by_loss = p.options.best_by_loss;
-  const double score = by_loss ? record.val->loss : record.val->top1();
+  const double score = figure_of(p, *record.val);
   const bool better =
       !state.best_score || (by_loss ? score < *state.best_score : score > *state.best_score);
   if (better) {
@@ -118,6 +123,21 @@ bool note_best(const FitParts& p, const report::EpochRecord& record, TrainingSta
     state.best_epoch = record.epoch;
   }
   return better;
+}
+
+/// Shows the schedule what validation gave; says when that lowers the rate.
+void note_schedule(const FitParts& p, const report::EpochRecord& record, TrainingState& state) {
+  if (!record.val) {
+    return;
+  }
+  const double before = optim::learning_rate(p.schedule, state.update, state.schedule);
+  state.schedule =
+      optim::after_epoch(p.schedule, state.schedule, state.update, figure_of(p, *record.val));
+  const double after = optim::learning_rate(p.schedule, state.update, state.schedule);
+  if (after < before) {
+    p.log.info("train",
+               text("learning rate %.3g -> %.3g: validation gets no better", before, after));
+  }
 }
 
 void report_epoch(FitParts& p, const report::EpochRecord& r) {
@@ -177,6 +197,7 @@ FitResult fit(FitParts& p) {
       }
     });
     report_epoch(p, record);
+    note_schedule(p, record, state);
     const std::string name = save(p, state, record);
     if (record.best) {
       result.best_checkpoint = name;

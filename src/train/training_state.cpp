@@ -32,6 +32,25 @@ std::array<double, 3> channels_at(const nlohmann::json& json, const char* key,
   return json.at(key).get<std::array<double, 3>>();
 }
 
+nlohmann::ordered_json schedule_json(const optim::ScheduleState& state) {
+  nlohmann::ordered_json json = {
+      {"reductions", state.reductions}, {"bad_epochs", state.bad_epochs}, {"best", nullptr}};
+  if (state.best) {
+    json["best"] = *state.best;
+  }
+  return json;
+}
+
+optim::ScheduleState schedule_from(const nlohmann::json& json, const std::string& source) {
+  optim::ScheduleState state;
+  state.reductions = count_at(json, "reductions", 0, source);
+  state.bad_epochs = count_at(json, "bad_epochs", 0, source);
+  if (!json.at("best").is_null()) {
+    state.best = json.at("best").get<double>();
+  }
+  return state;
+}
+
 }  // namespace
 
 std::string state_to_json(const TrainingState& state) {
@@ -41,6 +60,7 @@ std::string state_to_json(const TrainingState& state) {
       {"data_position", state.data_position},
       {"best_score", nullptr},
       {"best_epoch", state.best_epoch},
+      {"schedule", schedule_json(state.schedule)},
       {"classes", state.classes},
       {"height", state.height},
       {"width", state.width},
@@ -68,6 +88,7 @@ TrainingState state_from_json(const std::string& text, const std::string& source
       state.best_score = json.at("best_score").get<double>();
     }
     state.best_epoch = count_at(json, "best_epoch", 0, source);
+    state.schedule = schedule_from(json.at("schedule"), source);
     json.at("classes").get_to(state.classes);
     state.height = count_at(json, "height", 1, source);
     state.width = count_at(json, "width", 1, source);

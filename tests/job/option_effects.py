@@ -2,6 +2,7 @@
 option_table.py."""
 
 import json
+import math
 import re
 from dataclasses import dataclass, field
 from typing import Callable
@@ -40,6 +41,17 @@ def learning_rates(expected):
         assert [u["lr"] for u in before.updates] != rates
 
     return see
+
+
+def one_cycle(lr, total, pct_start=0.3, div=25, final=1e4):
+    """PyTorch's OneCycleLR with cosines, two phases."""
+    low, peak, last = lr / div, pct_start * total - 1, total - 1
+
+    def anneal(start, end, t):
+        return end + (start - end) / 2 * (1 + math.cos(math.pi * t))
+
+    return [anneal(low, lr, u / peak) if u <= peak
+            else anneal(lr, low / final, (u - peak) / (last - peak)) for u in range(total)]
 
 
 def pictures_first_update(before, after):

@@ -4,15 +4,19 @@ test_options.py."""
 from option_effects import (
     Option, batch_sizes, best_epoch, buckets, checkpoint_epochs, clipped, decay_of_biases, device,
     drop_last, dtypes, fails_with, folder, frozen, holdout_seed, initial_weights, learning_rates,
-    log_text, losses, memory, micro_batches, model_names, observed_more, only_later_losses,
-    pictures_first_update, progress_lines, record_folder, rounding, rows, running_mean, seeds,
-    shapes, unused, updates, val_samples)
+    log_text, losses, memory, micro_batches, model_names, observed_more, one_cycle,
+    only_later_losses, pictures_first_update, progress_lines, record_folder, rounding, rows,
+    running_mean, seeds, shapes, unused, updates, val_samples)
 
 ADAMW = {"optim.name": "adamw", "optim.lr": 0.01}
 RMSPROP = {"optim.name": "rmsprop", "optim.lr": 0.001, "optim.momentum": 0}
 CIFAR = {"model.name": "cifar_cnn"}
 FIVE = {"train.epochs": 5, "train.max_updates": 0}
 CONSTANT = {"schedule.name": "constant", "optim.lr": 0.08}
+ONE_CYCLE = {"schedule.name": "onecycle", "optim.lr": 0.08}
+# Under a threshold of 10 no epoch has a better loss than the first.
+PLATEAU = {"schedule.name": "plateau", "optim.lr": 0.02, "train.best_by": "loss", "train.epochs": 4}
+FALLING = [0.02] * 8 + [0.002] * 4 + [0.0002] * 4
 ONE = {"train.max_updates": 1}
 DEBUG = {"run.log_level": "debug"}
 THROW = {"fault.point": "step", "fault.step": 2}
@@ -100,6 +104,20 @@ OPTIONS = {
     "schedule.min_lr": Option(
         {"schedule.min_lr": 0.04}, learning_rates([0.08 - 0.04 * u / 8 for u in range(8)]),
         {"schedule.name": "linear", "optim.lr": 0.08}),
+    "schedule.milestones": Option(
+        {"schedule.milestones": "0.5, 1.25"},
+        learning_rates([0.08] * 2 + [0.008] * 3 + [0.0008] * 3),
+        {"schedule.name": "multistep", "optim.lr": 0.08, "schedule.milestones": 1}),
+    "schedule.pct_start": Option({"schedule.pct_start": 0.5},
+                                 learning_rates(one_cycle(0.08, 8, pct_start=0.5)), ONE_CYCLE),
+    "schedule.div_factor": Option({"schedule.div_factor": 10},
+                                  learning_rates(one_cycle(0.08, 8, div=10)), ONE_CYCLE),
+    "schedule.final_div_factor": Option({"schedule.final_div_factor": 100},
+                                        learning_rates(one_cycle(0.08, 8, final=100)), ONE_CYCLE),
+    "schedule.patience": Option({"schedule.patience": 0}, learning_rates(FALLING),
+                                {**PLATEAU, "schedule.threshold": 10}),
+    "schedule.threshold": Option({"schedule.threshold": 10}, learning_rates(FALLING),
+                                 {**PLATEAU, "schedule.patience": 0}),
     # The best epoch is kept besides: without validation that is the last.
     "checkpoint.keep_last": Option({"checkpoint.keep_last": 2},
                                    checkpoint_epochs([3, 4, 5], [4, 5]),

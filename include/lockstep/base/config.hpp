@@ -72,12 +72,18 @@ struct RunConfig {
     double eps = 1e-8;
   } optim;
   struct Schedule {
-    std::string name = "cosine";  // constant | step | cosine | linear
+    std::string name = "cosine";
     double warmup_epochs = 0;
     double warmup_start = 0;  // factor of lr at update 0 of the warm-up
     double step_epochs = 30;
     double gamma = 0.1;
     double min_lr = 0;
+    std::vector<double> milestones;  // epochs, ascending
+    double pct_start = 0.3;          // share of the updates
+    double div_factor = 25;
+    double final_div_factor = 1e4;
+    std::int64_t patience = 10;  // epochs
+    double threshold = 1e-4;     // in the unit of train.best_by: top-1 in [0, 1], or loss
   } schedule;
   struct Checkpoint {
     std::int64_t keep_last = 3;

@@ -10,6 +10,7 @@
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/model/network.hpp"
 #include "lockstep/optim/optimizer.hpp"
+#include "lockstep/optim/schedule.hpp"
 #include "lockstep/train/safetensors.hpp"
 
 namespace lockstep::train {
@@ -21,6 +22,7 @@ struct TrainingState {
   std::int64_t data_position = 0;  ///< samples of the running epoch already used; 0 between epochs
   std::optional<double> best_score;  ///< of train.best_by, in its own unit; none before the first
   std::int64_t best_epoch = 0;       ///< counted from 1; 0: none yet
+  optim::ScheduleState schedule;
   std::vector<std::string> classes;
   std::int64_t height = 0;  ///< pixels of the pictures the network was trained on
   std::int64_t width = 0;
