@@ -36,7 +36,9 @@ const std::vector<Job>& job_table() {
         .example = kEvaluateExample,
         .takes = {Role::kNumerics, Role::kMachine, Role::kScoring},
         .inherits = {Role::kNetwork, Role::kNumerics},
-        .options = {{"checkpoint", "PATH", "checkpoint to score"}}},
+        .options = {{"checkpoint", "PATH", "checkpoint to score"},
+                    {"report", "DIR",
+                     "folder for confusion.csv and per_class.csv; made if it is not there"}}},
        run_evaluate},
   };
   return table;

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "build.hpp"
+#include "class_report.hpp"
 #include "job.hpp"
 #include "lockstep/base/build_info.hpp"
 #include "lockstep/base/check.hpp"
@@ -241,10 +242,12 @@ void run_train(JobContext& context) {
     train::copy_state(*network, best.model);
     train::Evaluator test(*sets.test, all_ids(sets.test->size()), config.train.eval_batch_size,
                           loading, control, device.device);
-    const report::Scores scores = test.score(*network);
+    report::ConfusionMatrix confusion(static_cast<std::int64_t>(input.classes.size()));
+    const report::Scores scores = test.score(*network, &confusion);
     log.result("train", "test set, with the best model (epoch " +
                             std::to_string(result.state.best_epoch) + "): " + scores_text(scores));
     train::require_finite(scores.loss, "the loss on the test set");
+    report_classes(context, confusion, input.classes, run_path);
   }
   log.info("train", "done: " + std::to_string(result.state.update) + " updates; best model in " +
                         run_path + "/checkpoints/best");

@@ -46,6 +46,21 @@ void add_sample(const double* logits, std::int64_t classes, std::int64_t label,
   ++scores.samples;
 }
 
+/// Sums the counts over the ranks and holds them against the scores of the same samples.
+void sum_confusion(comm::Collectives& control, const report::Scores& scores,
+                   report::ConfusionMatrix& confusion) {
+  std::vector<std::int64_t>& counts = confusion.counts();
+  control.all_reduce(counts.data(), counts.size(), comm::DataType::kInt64, comm::ReduceOp::kSum);
+  // Where a logit is no number the loss is none either, and hits are not those of the maximum.
+  const bool agree = confusion.samples() == scores.samples &&
+                     (!std::isfinite(scores.loss) || confusion.correct() == scores.correct1);
+  require(agree, "the confusion matrix does not agree with the scores",
+          std::to_string(confusion.correct()) + " of " + std::to_string(confusion.samples()) +
+              " correct against " + std::to_string(scores.correct1) + " of " +
+              std::to_string(scores.samples),
+          "report this as a defect");
+}
+
 }  // namespace
 
 Evaluator::Evaluator(const data::ShardSet& set, std::vector<std::int64_t> ids,
@@ -61,7 +76,7 @@ Evaluator::Evaluator(const data::ShardSet& set, std::vector<std::int64_t> ids,
   loader_ = std::make_unique<data::Loader>(set, std::move(ids), sampler_, options);
 }
 
-report::Scores Evaluator::score(model::Network& network) {
+report::Scores Evaluator::score(model::Network& network, report::ConfusionMatrix* confusion) {
   const torch::NoGradGuard no_grad;
   const model::StepContext context;
   report::Scores mine;
@@ -76,8 +91,16 @@ report::Scores Evaluator::score(model::Network& network) {
                                   .contiguous();
     const double* values = logits.const_data_ptr<double>();
     const std::int64_t classes = logits.size(1);
+    require(confusion == nullptr || confusion->classes() == classes,
+            "the confusion matrix has other classes than the network",
+            std::to_string(classes) + " logits", "report this as a defect");
     for (std::int64_t i = 0; i < batch.size(); ++i) {
-      add_sample(values + i * classes, classes, batch.labels[static_cast<std::size_t>(i)], mine);
+      const double* row = values + i * classes;
+      const std::int64_t label = batch.labels[static_cast<std::size_t>(i)];
+      add_sample(row, classes, label, mine);
+      if (confusion != nullptr) {
+        confusion->add(label, std::max_element(row, row + classes) - row);
+      }
     }
     batch.storage.reset();
   }
@@ -92,6 +115,9 @@ report::Scores Evaluator::score(model::Network& network) {
   scores.loss = scores.samples > 0 ? totals[0] / totals[3] : 0;
   scores.correct1 = std::llround(totals[1]);
   scores.correct5 = std::llround(totals[2]);
+  if (confusion != nullptr) {
+    sum_confusion(control_, scores, *confusion);
+  }
   return scores;
 }
 
