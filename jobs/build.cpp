@@ -126,6 +126,7 @@ train::FitOptions fit_options(const RunConfig& config) {
   options.epochs = config.train.epochs;
   options.best_by_loss = config.train.best_by == "loss";
   options.early_stopping = config.train.early_stopping;
+  options.grad_norm = {config.train.grad_norm_low, config.train.grad_norm_high};
   options.config_text = to_text(config);
   return options;
 }

@@ -76,6 +76,12 @@ void validate(const RunConfig& config) {
             "train.early_stopping needs a validation set",
             "data.val is empty and data.holdout is 0",
             "set one of them, or train.early_stopping = 0");
+  const auto& train = config.train;
+  refuse_if(train.grad_norm_high > 0 && train.grad_norm_low >= train.grad_norm_high,
+            "train.grad_norm_low = " + number_text(train.grad_norm_low) +
+                " is not below train.grad_norm_high = " + number_text(train.grad_norm_high),
+            "every gradient norm would be out of range",
+            "choose a smaller train.grad_norm_low, or 0 for one of them");
   refuse_if(config.optim.nesterov && config.optim.momentum == 0, "optim.nesterov needs a momentum",
             "optim.momentum is 0", "set optim.momentum, such as 0.9, or optim.nesterov = false");
   const auto& schedule = config.schedule;

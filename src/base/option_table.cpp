@@ -189,6 +189,10 @@ void add_train(std::vector<Option>& table) {
              "share of the target spread over all classes, in training only");
   train.real("clip_norm", &S::clip_norm, non_negative(),
              "longest gradient (L2 norm over all parameters), longer ones are scaled down; 0: off");
+  train.real("grad_norm_low", &S::grad_norm_low, non_negative(),
+             "warn when the gradient norm of an update is smaller, once per epoch; 0: off");
+  train.real("grad_norm_high", &S::grad_norm_high, non_negative(),
+             "warn when the gradient norm of an update is larger, once per epoch; 0: off");
   train.word("best_by", &S::best_by, {"top1", "loss"},
              "validation figure that chooses the best model");
   train.count("early_stopping", &S::early_stopping, at_least(0),

@@ -17,7 +17,8 @@ namespace {
 constexpr std::string_view kMetricsHeader =
     "epoch,updates,train_loss,train_top1,val_loss,val_top1,val_top5,val_samples,lr,grad_norm,best";
 constexpr std::string_view kTimingsHeader =
-    "epoch,train_seconds,eval_seconds,images_per_second,data_wait_seconds,exposed_comm_seconds";
+    "epoch,train_seconds,eval_seconds,images_per_second,data_wait_seconds,exposed_comm_seconds,"
+    "rss_mib,peak_mib";
 
 /// A CSV file that grows by whole lines, each written through to the system before put() returns.
 class CsvFile {
@@ -96,7 +97,8 @@ void MetricsWriter::write(const EpochRecord& record) {
 
   CsvRow clock;
   clock << record.epoch << record.train_seconds << record.eval_seconds << record.images_per_second
-        << record.data_wait_seconds << record.exposed_comm_seconds;
+        << record.data_wait_seconds << record.exposed_comm_seconds << record.rss_mib
+        << record.peak_mib;
   impl_->timings.put(clock.text());
 }
 

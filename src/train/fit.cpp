@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <limits>
 
+#include "lockstep/base/system.hpp"
+
 namespace lockstep::train {
 namespace {
 
@@ -25,6 +27,14 @@ std::string text(const char* format, Values... values) {
   return buffer.data();
 }
 
+/// A warning that every rank has alike, if it has any: rank 0 gives it.
+void warn(FitParts& p, const std::string& message) {
+  if (!message.empty() && p.control.world().is_root()) {
+    p.progress.finish();  // a bar leaves its line
+    p.log.warning("train", message);
+  }
+}
+
 /// What the updates of an epoch add up to.
 struct EpochSums {
   std::int64_t updates = 0;
@@ -34,6 +44,7 @@ struct EpochSums {
   double grad_norm = 0;
   double exposed_comm_seconds = 0;
   double learning_rate = 0;  ///< of the last update
+  report::GradNormAlarm grad_norm_alarm;
 };
 
 void run_update(FitParts& p, TrainingState& state, EpochSums& sums) {
@@ -54,6 +65,7 @@ void run_update(FitParts& p, TrainingState& state, EpochSums& sums) {
   sums.grad_norm += result.grad_norm;
   sums.exposed_comm_seconds += p.reducer.exposed_seconds();
   sums.learning_rate = lr;
+  warn(p, sums.grad_norm_alarm.note(state.update, result.grad_norm));
 }
 
 /// The updates of one epoch, up to `end_update`, which may cut it short.
@@ -63,7 +75,7 @@ report::EpochRecord train_epoch(FitParts& p, TrainingState& state, std::int64_t 
   p.progress.start("epoch " + std::to_string(epoch) + "/" + std::to_string(p.options.epochs),
                    end_update);
   p.loader.start_epoch(state.epoch, 0, end_update);
-  EpochSums sums;
+  EpochSums sums{.grad_norm_alarm = report::GradNormAlarm(p.options.grad_norm)};
   while (sums.updates < end_update) {
     run_update(p, state, sums);
     p.progress.update(sums.updates, sums.samples, sums.loss / static_cast<double>(sums.samples),
@@ -83,6 +95,8 @@ report::EpochRecord train_epoch(FitParts& p, TrainingState& state, std::int64_t 
   record.train_top1 = static_cast<double>(sums.correct) / samples;
   record.learning_rate = sums.learning_rate;
   record.grad_norm = sums.grad_norm / static_cast<double>(sums.updates);
+  record.low_norms = sums.grad_norm_alarm.below();
+  record.high_norms = sums.grad_norm_alarm.above();
   record.exposed_comm_seconds = sums.exposed_comm_seconds;
   record.train_seconds = seconds_since(begin);
   record.images_per_second = samples / record.train_seconds;
@@ -140,6 +154,14 @@ void note_schedule(const FitParts& p, const report::EpochRecord& record, Trainin
   }
 }
 
+/// The memory of the rank that holds most.
+void note_memory(const FitParts& p, report::EpochRecord& record) {
+  constexpr double kMebibyte = 1 << 20;
+  const ProcessMemory mine = process_memory();
+  record.rss_mib = static_cast<double>(p.control.max(mine.resident)) / kMebibyte;
+  record.peak_mib = static_cast<double>(p.control.max(mine.peak)) / kMebibyte;
+}
+
 void report_epoch(FitParts& p, const report::EpochRecord& r) {
   std::string line =
       text("epoch %lld/%lld  loss %.4f  top-1 %.2f %%", static_cast<long long>(r.epoch),
@@ -149,9 +171,13 @@ void report_epoch(FitParts& p, const report::EpochRecord& r) {
                  100 * r.val->top1(), 100 * r.val->top5(), static_cast<long long>(r.val->samples),
                  r.best ? "  (best)" : "");
   }
-  line += text("  |  lr %.3g  gradient norm %.3g  |  %.0f images/s  waited for data %.1f %%",
-               r.learning_rate, r.grad_norm, r.images_per_second,
-               100 * r.data_wait_seconds / r.train_seconds);
+  line += text("  |  lr %.3g  gradient norm %.3g", r.learning_rate, r.grad_norm);
+  if (r.low_norms + r.high_norms > 0) {
+    line += text(" (too small in %lld, too large in %lld updates)",
+                 static_cast<long long>(r.low_norms), static_cast<long long>(r.high_norms));
+  }
+  line += text("  |  %.0f images/s  waited for data %.1f %%  memory %.0f MiB", r.images_per_second,
+               100 * r.data_wait_seconds / r.train_seconds, r.rss_mib);
   p.log.info("train", line);
 }
 
@@ -177,6 +203,7 @@ std::string save(FitParts& p, const TrainingState& state, const report::EpochRec
 FitResult fit(FitParts& p) {
   TrainingState state = p.state;
   FitResult result;
+  report::MemoryAlarm memory_alarm;
   const std::int64_t per_epoch = p.sampler.updates_per_epoch();
   while (state.epoch < p.options.epochs && state.update < p.schedule.total_updates) {
     const std::int64_t left = p.schedule.total_updates - state.update;
@@ -191,12 +218,14 @@ FitResult fit(FitParts& p) {
                      "the validation loss after epoch " + std::to_string(record.epoch));
     }
     record.best = note_best(p, record, state);
+    note_memory(p, record);
     comm::agreed_phase(p.control, [&] {
       if (p.metrics != nullptr) {
         p.metrics->write(record);
       }
     });
     report_epoch(p, record);
+    warn(p, memory_alarm.note(record.rss_mib));
     note_schedule(p, record, state);
     const std::string name = save(p, state, record);
     if (record.best) {

@@ -55,6 +55,8 @@ struct RunConfig {
     std::int64_t accumulation = 1;  // micro-batches per update
     double label_smoothing = 0;
     double clip_norm = 0;                // 0: off
+    double grad_norm_low = 1e-5;         // a smaller one is a warning; 0: off
+    double grad_norm_high = 100;         // a larger one is a warning; 0: off
     std::string best_by = "top1";        // top1 | loss
     std::int64_t early_stopping = 0;     // epochs without a better model; 0: off
     std::int64_t eval_batch_size = 512;  // global: samples per evaluation step

@@ -12,6 +12,7 @@
 #include "lockstep/model/network.hpp"
 #include "lockstep/optim/optimizer.hpp"
 #include "lockstep/optim/schedule.hpp"
+#include "lockstep/report/alarms.hpp"
 #include "lockstep/report/metrics.hpp"
 #include "lockstep/report/progress.hpp"
 #include "lockstep/report/run_log.hpp"
@@ -24,9 +25,10 @@ namespace lockstep::train {
 
 struct FitOptions {
   std::int64_t epochs = 0;
-  bool best_by_loss = false;        ///< by validation loss instead of top-1
-  std::int64_t early_stopping = 0;  ///< epochs without a better model; 0: off
-  std::string config_text;          ///< goes into each checkpoint
+  bool best_by_loss = false;         ///< by validation loss instead of top-1
+  std::int64_t early_stopping = 0;   ///< epochs without a better model; 0: off
+  report::GradNormBounds grad_norm;  ///< outside of them there is a warning
+  std::string config_text;           ///< goes into each checkpoint
 };
 
 /// The parts of a run, joined by jobs/train.cpp. Pointers that may be null are null on all ranks

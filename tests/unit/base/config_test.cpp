@@ -89,6 +89,10 @@ TEST(Validate, ChecksRelations) {
   }
   config.schedule.milestones = {0.5, 1, 1.5};
   EXPECT_NO_THROW(validate(config));
+  config.train.grad_norm_low = 100;
+  EXPECT_THROW(validate(config), UsageError);
+  config.train.grad_norm_high = 0;
+  EXPECT_NO_THROW(validate(config)) << "one bound is off";
 }
 
 TEST(Config, NumbersThatOverflowInUseAreRefused) {
