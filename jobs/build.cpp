@@ -86,6 +86,7 @@ optim::OptimizerOptions optimizer_options(const RunConfig& config) {
   options.decay_norm_and_bias = config.optim.decay_norm_and_bias;
   options.beta1 = config.optim.beta1;
   options.beta2 = config.optim.beta2;
+  options.alpha = config.optim.alpha;
   options.eps = config.optim.eps;
   return options;
 }
@@ -107,7 +108,16 @@ optim::ScheduleOptions schedule_options(const RunConfig& config, std::int64_t up
   options.warmup_updates = updates_of(config.schedule.warmup_epochs);
   options.warmup_start = config.schedule.warmup_start;
   options.step_updates = std::max<std::int64_t>(1, updates_of(config.schedule.step_epochs));
+  for (const double epochs : config.schedule.milestones) {
+    options.milestones.push_back(std::max<std::int64_t>(1, updates_of(epochs)));
+  }
   options.gamma = config.schedule.gamma;
+  options.pct_start = config.schedule.pct_start;
+  options.div_factor = config.schedule.div_factor;
+  options.final_div_factor = config.schedule.final_div_factor;
+  options.patience = config.schedule.patience;
+  options.threshold = config.schedule.threshold;
+  options.lower_is_better = config.train.best_by == "loss";
   return options;
 }
 
@@ -118,6 +128,7 @@ train::FitOptions fit_options(const RunConfig& config) {
   options.early_stopping = config.train.early_stopping;
   options.save_every_updates = config.checkpoint.every_updates;
   options.stop_after_updates = config.train.stop_after_updates;
+  options.grad_norm = {config.train.grad_norm_low, config.train.grad_norm_high};
   options.config_text = to_text(config);
   return options;
 }

@@ -1,8 +1,10 @@
 #include <ATen/Parallel.h>
 
+#include <cmath>
 #include <optional>
 
 #include "build.hpp"
+#include "class_report.hpp"
 #include "job.hpp"
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/fault.hpp"
@@ -13,7 +15,6 @@
 #include "trained_model.hpp"
 
 namespace lockstep::jobs {
-
 ExitCode run_evaluate(JobContext& context) {
   const std::optional<TrainedModel> trained = load_trained_model(context);
   if (!trained) {
@@ -34,6 +35,7 @@ ExitCode run_evaluate(JobContext& context) {
   at::set_num_threads(plan.threads);
   const train::TrainingCollectives collectives = train::make_training_collectives(
       device.device, context.session, control, config.comm.timeout);
+  const std::string folder = context.command_line.verb_value("report");
   std::shared_ptr<model::Network> network;
   std::optional<train::Evaluator> evaluator;
   comm::agreed_phase(control, [&] {
@@ -42,12 +44,19 @@ ExitCode run_evaluate(JobContext& context) {
     evaluator.emplace(*set, all_ids(set->size()), config.train.eval_batch_size,
                       loader_options(config, world, loaded.state.mean, loaded.state.std), control,
                       device.device);
+    if (world.is_root() && !folder.empty()) {
+      make_report_folder(folder);
+    }
   });
   context.log.info("evaluate", "checkpoint " + loaded.folder + " (" + config.model.name +
                                    " after " + std::to_string(loaded.state.update) +
                                    " updates), device " + train::device_text(device, plan.threads));
-  const report::Scores scores = evaluator->score(*network);
+  report::ConfusionMatrix confusion(static_cast<std::int64_t>(input.classes.size()));
+  const report::Scores scores = evaluator->score(*network, &confusion);
   context.log.result("evaluate", "'" + set->folder() + "': " + scores_text(scores));
+  if (std::isfinite(scores.loss)) {
+    report_classes(context, confusion, input.classes, folder);
+  }
   comm::agreed_phase(control, [&] {
     require(!context.log.console_failed(), "the scores could not be written to the console",
             "see the message above, if it could be", "free space where the standard output goes");

@@ -141,6 +141,7 @@ train::TrainingState restore(RunPlace& place, const train::TrainingState& fresh,
   state.best_score = from.state.best_score;
   state.best_epoch = from.state.best_epoch;
   state.best_checkpoint = from.state.best_checkpoint;
+  state.schedule = from.state.schedule;
   state.probe_loss = from.state.probe_loss;
   return state;
 }

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "build.hpp"
+#include "class_report.hpp"
 #include "job.hpp"
 #include "lockstep/base/build_info.hpp"
 #include "lockstep/base/check.hpp"
@@ -141,10 +142,12 @@ void score_test_set(JobContext& context, const RunPlace& place, const TrainingDa
   const std::int64_t batch = context.command_line.config.train.eval_batch_size;
   train::Evaluator test(*sets.test, all_ids(sets.test->size()), batch, loading, context.control,
                         device);
-  const report::Scores scores = test.score(network);
+  report::ConfusionMatrix confusion(static_cast<std::int64_t>(state.classes.size()));
+  const report::Scores scores = test.score(network, &confusion);
   context.log.result("train", "test set, with the best model (epoch " +
                                   std::to_string(state.best_epoch) + "): " + scores_text(scores));
   train::require_finite(scores.loss, "the loss on the test set");
+  report_classes(context, confusion, state.classes, place.path);
 }
 
 }  // namespace

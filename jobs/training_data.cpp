@@ -7,6 +7,28 @@
 #include "lockstep/base/check.hpp"
 
 namespace lockstep::jobs {
+namespace {
+
+/// Refuses what goes by validation; there is no sample for it.
+void require_no_use_of_validation(const RunConfig& config) {
+  std::string user;
+  std::string other;
+  if (config.train.early_stopping > 0) {
+    user = "train.early_stopping=" + std::to_string(config.train.early_stopping);
+    other = "set train.early_stopping=0";
+  } else if (config.schedule.name == "plateau") {
+    user = "schedule.name=plateau";
+    other = "choose another schedule.name";
+  }
+  if (!user.empty()) {
+    throw UsageError(user + " has nothing to go by",
+                     "there is no validation sample: data.holdout=" +
+                         std::to_string(config.data.holdout) + " of the training set is none",
+                     "raise data.holdout, give data.val, or " + other);
+  }
+}
+
+}  // namespace
 
 InputShape shape_of(const data::ShardSet& set) {
   return {set.info().classes, set.info().height, set.info().width};
@@ -29,12 +51,8 @@ TrainingData open_data(JobContext& context, const FaultPoint& fault) {
                        ? data::Split{all_ids(opened.train->size()), all_ids(opened.own_val->size())}
                        : data::make_holdout(opened.train->labels(), config.data.holdout,
                                             config.data.holdout_seed);
-    if (config.train.early_stopping > 0 && opened.split.val.empty()) {
-      throw UsageError("train.early_stopping=" + std::to_string(config.train.early_stopping) +
-                           " has nothing to go by",
-                       "there is no validation sample: data.holdout=" +
-                           std::to_string(config.data.holdout) + " of the training set is none",
-                       "raise data.holdout, give data.val, or set train.early_stopping=0");
+    if (opened.split.val.empty()) {
+      require_no_use_of_validation(config);
     }
     const std::string from = "the training set '" + config.data.train + "'";
     for (const data::ShardSet* set : {opened.own_val.get(), opened.test.get()}) {

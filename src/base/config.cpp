@@ -1,7 +1,9 @@
 #include "lockstep/base/config.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -79,6 +81,12 @@ void validate(const RunConfig& config) {
             "train.early_stopping needs a validation set",
             "data.val is empty and data.holdout is 0",
             "set one of them, or train.early_stopping = 0");
+  const auto& train = config.train;
+  refuse_if(train.grad_norm_high > 0 && train.grad_norm_low >= train.grad_norm_high,
+            "train.grad_norm_low = " + number_text(train.grad_norm_low) +
+                " is not below train.grad_norm_high = " + number_text(train.grad_norm_high),
+            "every gradient norm would be out of range",
+            "choose a smaller train.grad_norm_low, or 0 for one of them");
   refuse_if(config.optim.nesterov && config.optim.momentum == 0, "optim.nesterov needs a momentum",
             "optim.momentum is 0", "set optim.momentum, such as 0.9, or optim.nesterov = false");
   const auto& schedule = config.schedule;
@@ -88,6 +96,11 @@ void validate(const RunConfig& config) {
                 " is more than train.epochs = " + std::to_string(config.train.epochs),
             "the learning rate would never reach optim.lr",
             "choose a shorter warm-up, such as --schedule.warmup_epochs 0");
+  const std::vector<double>& milestones = schedule.milestones;
+  refuse_if(std::adjacent_find(milestones.begin(), milestones.end(), std::greater_equal<>()) !=
+                milestones.end(),
+            "schedule.milestones is not ascending", "each epoch must be later than the one before",
+            "give the epochs in their order, as in 15, 25");
   refuse_if(schedule.min_lr > config.optim.lr,
             "schedule.min_lr = " + number_text(schedule.min_lr) +
                 " is more than optim.lr = " + number_text(config.optim.lr),

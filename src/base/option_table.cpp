@@ -223,6 +223,14 @@ void add_train(std::vector<Option>& table) {
   train.real("clip_norm", &S::clip_norm, non_negative(),
              "longest gradient (L2 norm over all parameters), longer ones are scaled down; 0: off");
   train
+      .real("grad_norm_low", &S::grad_norm_low, non_negative(),
+            "warn when the gradient norm of an update is smaller, once per epoch; 0: off")
+      .on_resume = Rule::kFree;
+  train
+      .real("grad_norm_high", &S::grad_norm_high, non_negative(),
+            "warn when the gradient norm of an update is larger, once per epoch; 0: off")
+      .on_resume = Rule::kFree;
+  train
       .word("best_by", &S::best_by, {"top1", "loss"},
             "validation figure that chooses the best model")
       .on_resume = Rule::kRefuse;
@@ -242,15 +250,18 @@ void add_optim(std::vector<Option>& table) {
   optim.choice("name", &S::name, "optimizer").on_resume = Rule::kRefuse;
   optim.real("lr", &S::lr, above_to(0, kMaxRate),
              "highest learning rate; schedule.* says how it changes");
-  optim.real("momentum", &S::momentum, fraction(), "momentum of sgd; 0: none");
+  optim.real("momentum", &S::momentum, fraction(), "momentum of sgd and rmsprop; 0: none");
   optim.flag("nesterov", &S::nesterov, "Nesterov's form of momentum (sgd)");
   optim.real("weight_decay", &S::weight_decay, between(0, kMaxRate),
-             "weight decay: L2 penalty for sgd, decoupled for adamw");
+             "weight decay: decoupled for adamw, an L2 penalty for the others");
   optim.flag("decay_norm_and_bias", &S::decay_norm_and_bias,
              "decay normalisation and bias parameters too");
-  optim.real("beta1", &S::beta1, fraction(), "decay of the mean of gradients (adamw)");
-  optim.real("beta2", &S::beta2, fraction(), "decay of the mean of squared gradients (adamw)");
-  optim.real("eps", &S::eps, above_to(0, kMaxRate), "added to the root of the mean square (adamw)");
+  optim.real("beta1", &S::beta1, fraction(), "decay of the mean of gradients (adamw, adam)");
+  optim.real("beta2", &S::beta2, fraction(),
+             "decay of the mean of squared gradients (adamw, adam)");
+  optim.real("alpha", &S::alpha, fraction(), "decay of the mean of squared gradients (rmsprop)");
+  optim.real("eps", &S::eps, above_to(0, kMaxRate),
+             "added to the root of the mean square (adamw, adam, rmsprop)");
 }
 
 void add_schedule(std::vector<Option>& table) {
@@ -264,9 +275,23 @@ void add_schedule(std::vector<Option>& table) {
   schedule.real("step_epochs", &S::step_epochs, above_to(0, kMaxEpochs),
                 "epochs between two steps (step)");
   schedule.real("gamma", &S::gamma, positive_fraction(),
-                "factor of the learning rate at each step (step)");
+                "factor of the learning rate each time it falls (step, multistep, plateau)");
   schedule.real("min_lr", &S::min_lr, between(0, kMaxRate),
-                "learning rate at the end (cosine, linear)");
+                "learning rate at the end (cosine, linear), or the lowest (plateau)");
+  schedule.list("milestones", &S::milestones, above_to(0, kMaxEpochs),
+                "epochs (fractions too), ascending, at which the rate falls (multistep)");
+  schedule.real("pct_start", &S::pct_start, between(0, 1),
+                "share of the updates in which the rate rises (onecycle)");
+  schedule.real("div_factor", &S::div_factor, above_to(0, kMaxRate),
+                "optim.lr over the rate of the first update (onecycle)");
+  schedule.real("final_div_factor", &S::final_div_factor, above_to(0, kMaxCount),
+                "rate of the first update over that of the last (onecycle)");
+  schedule.count("patience", &S::patience, at_least(0),
+                 "epochs in a row without a better validation figure (train.best_by) that are "
+                 "let pass; one more lowers the rate (plateau)");
+  schedule.real("threshold", &S::threshold, non_negative(),
+                "a figure is better when it is so by more than this: top-1 counts from 0 to 1 "
+                "(plateau)");
 }
 
 void add_rest(std::vector<Option>& table) {

@@ -3,9 +3,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <fstream>
+#include <limits>
 
 #include "lockstep/base/check.hpp"
 
@@ -60,6 +63,21 @@ void turn_signal_into_error(int signal) noexcept {
 std::string host_name() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+ProcessMemory process_memory() {
+  constexpr std::int64_t kKibibyte = 1024;
+  ProcessMemory memory;
+  std::ifstream status("/proc/self/status");
+  for (std::string key; status >> key;) {
+    std::int64_t kib = 0;
+    if (key == "VmRSS:" && status >> kib) memory.resident = kib * kKibibyte;
+    if (key == "VmHWM:" && status >> kib) memory.peak = kib * kKibibyte;
+    status.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+  }
+  // Some containers show the one without the other.
+  memory.peak = std::max(memory.peak, memory.resident);
+  return memory;
 }
 
 }  // namespace lockstep

@@ -4,14 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <charconv>
-#include <concepts>
 #include <filesystem>
 #include <string_view>
 #include <vector>
 
+#include "csv_row.hpp"
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/durable_file.hpp"
 
@@ -24,35 +22,8 @@ constexpr const char* kTimingsFile = "/timings.csv";
 constexpr std::string_view kMetricsHeader =
     "epoch,updates,train_loss,train_top1,val_loss,val_top1,val_top5,val_samples,lr,grad_norm,best";
 constexpr std::string_view kTimingsHeader =
-    "epoch,train_seconds,eval_seconds,images_per_second,data_wait_seconds,exposed_comm_seconds";
-
-/// A line of comma-separated values. Floating point is the shortest text that reads back as the
-/// same number, with a point whatever the locale.
-class Row {
- public:
-  template <typename T>
-  requires std::floating_point<T> || std::integral<T> Row& operator<<(T value) {
-    std::array<char, 32> text{};
-    const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
-    return add({text.data(), static_cast<std::size_t>(end - text.data())});
-  }
-  Row& empty(int count) {
-    for (int i = 0; i < count; ++i) add({});
-    return *this;
-  }
-  [[nodiscard]] const std::string& text() const noexcept { return text_; }
-
- private:
-  Row& add(std::string_view field) {
-    if (!first_) text_ += ',';
-    first_ = false;
-    text_ += field;
-    return *this;
-  }
-
-  bool first_ = true;
-  std::string text_;
-};
+    "epoch,train_seconds,eval_seconds,images_per_second,data_wait_seconds,exposed_comm_seconds,"
+    "rss_mib,peak_mib";
 
 /// The lines of a file that are whole.
 std::vector<std::string> whole_lines(const std::string& text) {
@@ -153,7 +124,7 @@ MetricsWriter::MetricsWriter(const std::string& run_folder, std::int64_t epochs)
 MetricsWriter::~MetricsWriter() = default;
 
 void MetricsWriter::write(const EpochRecord& record) {
-  Row row;
+  CsvRow row;
   row << record.epoch << record.updates << record.train_loss << record.train_top1;
   if (record.val) {
     row << record.val->loss << record.val->top1() << record.val->top5() << record.val->samples;
@@ -163,9 +134,10 @@ void MetricsWriter::write(const EpochRecord& record) {
   row << record.learning_rate << record.grad_norm << (record.best ? 1 : 0);
   impl_->metrics.put(row.text());
 
-  Row clock;
+  CsvRow clock;
   clock << record.epoch << record.train_seconds << record.eval_seconds << record.images_per_second
-        << record.data_wait_seconds << record.exposed_comm_seconds;
+        << record.data_wait_seconds << record.exposed_comm_seconds << record.rss_mib
+        << record.peak_mib;
   impl_->timings.put(clock.text());
 }
 

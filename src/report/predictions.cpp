@@ -1,36 +1,31 @@
 #include "lockstep/report/predictions.hpp"
 
 #include <array>
-#include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "csv_row.hpp"
 #include "lockstep/base/check.hpp"
 
 namespace lockstep::report {
 namespace {
 
-std::string shortest(double value) {
-  std::array<char, 32> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
-  return {text.data(), end};
-}
-
 std::string csv_header(std::int64_t k) {
-  std::string line = "path,label";
+  CsvRow row;
+  row << std::string("path") << std::string("label");
   for (std::int64_t i = 1; i <= k; ++i) {
-    const std::string number = std::to_string(i);
-    line += ",class_" + number + ",probability_" + number;
+    row << "class_" + std::to_string(i) << "probability_" + std::to_string(i);
   }
-  return line + "\n";
+  return row.text() + "\n";
 }
 
-std::string csv_line(const PredictionRow& row) {
-  std::string line = csv_field(row.path) + "," + csv_field(row.label);
-  for (const auto& guess : row.top) {
-    line += "," + csv_field(guess.name) + "," + shortest(guess.probability);
+std::string csv_line(const PredictionRow& prediction) {
+  CsvRow row;
+  row << prediction.path << prediction.label;
+  for (const auto& guess : prediction.top) {
+    row << guess.name << guess.probability;
   }
-  return line + "\n";
+  return row.text() + "\n";
 }
 
 std::string json_object(const PredictionRow& row) {
@@ -63,16 +58,6 @@ PredictionFormat prediction_format(const std::string& word) {
   if (word == "json") return PredictionFormat::kJson;
   throw UsageError("there is no format '" + word + "'", "the formats are table, csv and json",
                    "choose one of them");
-}
-
-std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string quoted = "\"";
-  for (const char c : text) {
-    quoted += c;
-    if (c == '"') quoted += c;
-  }
-  return quoted + "\"";
 }
 
 struct PredictionWriter::Impl {

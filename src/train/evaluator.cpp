@@ -37,6 +37,21 @@ void add_sample(const double* logits, std::int64_t classes, std::int64_t label,
   ++scores.samples;
 }
 
+/// Sums the counts over the ranks and holds them against the scores of the same samples.
+void sum_confusion(comm::Collectives& control, const report::Scores& scores,
+                   report::ConfusionMatrix& confusion) {
+  std::vector<std::int64_t>& counts = confusion.counts();
+  control.all_reduce(counts.data(), counts.size(), comm::DataType::kInt64, comm::ReduceOp::kSum);
+  // Where a logit is no number the loss is none either, and hits are not those of the maximum.
+  const bool agree = confusion.samples() == scores.samples &&
+                     (!std::isfinite(scores.loss) || confusion.correct() == scores.correct1);
+  require(agree, "the confusion matrix does not agree with the scores",
+          std::to_string(confusion.correct()) + " of " + std::to_string(confusion.samples()) +
+              " correct against " + std::to_string(scores.correct1) + " of " +
+              std::to_string(scores.samples),
+          "report this as a defect");
+}
+
 }  // namespace
 
 Evaluator::Evaluator(const data::PictureSource& set, std::vector<std::int64_t> ids,
@@ -48,7 +63,7 @@ Evaluator::Evaluator(const data::PictureSource& set, std::vector<std::int64_t> i
   pass_ = std::make_unique<ForwardPass>(set, std::move(ids), batch_size, options, device);
 }
 
-report::Scores Evaluator::score(model::Network& network) {
+report::Scores Evaluator::score(model::Network& network, report::ConfusionMatrix* confusion) {
   report::Scores mine;
   pass_->start();
   data::Batch batch;
@@ -56,8 +71,15 @@ report::Scores Evaluator::score(model::Network& network) {
   while (pass_->next(network, batch, logits)) {
     for (std::int64_t i = 0; i < batch.size(); ++i) {
       const std::int64_t classes = logits.size(1);
-      add_sample(logits.const_data_ptr<double>() + i * classes, classes,
-                 batch.labels[static_cast<std::size_t>(i)], mine);
+      require(confusion == nullptr || confusion->classes() == classes,
+              "the confusion matrix has other classes than the network",
+              std::to_string(classes) + " logits", "report this as a defect");
+      const double* row = logits.const_data_ptr<double>() + i * classes;
+      const std::int64_t label = batch.labels[static_cast<std::size_t>(i)];
+      add_sample(row, classes, label, mine);
+      if (confusion != nullptr) {
+        confusion->add(label, std::max_element(row, row + classes) - row);
+      }
     }
   }
   std::vector<double> totals{mine.loss, static_cast<double>(mine.correct1),
@@ -71,6 +93,9 @@ report::Scores Evaluator::score(model::Network& network) {
   scores.loss = scores.samples > 0 ? totals[0] / totals[3] : 0;
   scores.correct1 = std::llround(totals[1]);
   scores.correct5 = std::llround(totals[2]);
+  if (confusion != nullptr) {
+    sum_confusion(control_, scores, *confusion);
+  }
   return scores;
 }
 

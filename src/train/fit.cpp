@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <limits>
 
+#include "lockstep/base/system.hpp"
+
 namespace lockstep::train {
 namespace {
 
@@ -25,10 +27,27 @@ std::string text(const char* format, Values... values) {
   return buffer.data();
 }
 
+/// A warning that every rank has alike, if it has any: rank 0 gives it.
+void warn(FitParts& p, const std::string& message) {
+  if (!message.empty() && p.control.world().is_root()) {
+    p.progress.finish();  // a bar leaves its line
+    p.log.warning("train", message);
+  }
+}
+
+/// What is not carried from one process to the next: the clock, and alarms that were raised.
+struct EpochWatch {
+  double train_seconds = 0;
+  double data_wait_seconds = 0;
+  double exposed_comm_seconds = 0;
+  std::int64_t samples = 0;
+  report::GradNormAlarm grad_norm;
+};
+
 /// One update, added to the sums of its epoch. Whether a stop is wanted after it.
-bool run_update(FitParts& p, TrainingState& state, double& exposed_seconds) {
+bool run_update(FitParts& p, TrainingState& state, EpochWatch& watch) {
   p.fault.at("step", state.update);
-  const double lr = optim::learning_rate(p.schedule, state.update);
+  const double lr = optim::learning_rate(p.schedule, state.update, state.schedule);
   const StepResult result = p.trainer.compute_gradients(
       p.loader, {state.update, p.stop.requested(), p.fault.spoils(state.update)});
   p.recorder.update(p.network, result, state.update, state.epoch, lr);
@@ -43,7 +62,9 @@ bool run_update(FitParts& p, TrainingState& state, double& exposed_seconds) {
   sums.loss += result.loss_sum;
   sums.grad_norm += result.grad_norm;
   sums.learning_rate = lr;
-  exposed_seconds += p.reducer.exposed_seconds();
+  watch.samples += result.samples;
+  watch.exposed_comm_seconds += p.reducer.exposed_seconds();
+  warn(p, watch.grad_norm.note(state.update, result.grad_norm));
   return result.stop_wanted;
 }
 
@@ -59,6 +80,11 @@ void require_finite_weights(const FitParts& p, std::int64_t update) {
                  "a weight after update " + std::to_string(update));
 }
 
+/// The figure of train.best_by.
+double figure_of(const FitParts& p, const report::Scores& val) {
+  return p.options.best_by_loss ? val.loss : val.top1();
+}
+
 /// Whether the epoch gave the best model so far; remembers it in `state`. Without validation the
 /// last model is the best there is.
 bool note_best(const FitParts& p, const report::EpochRecord& record, TrainingState& state) {
@@ -67,7 +93,7 @@ bool note_best(const FitParts& p, const report::EpochRecord& record, TrainingSta
     return true;
   }
   const bool by_loss = p.options.best_by_loss;
-  const double score = by_loss ? record.val->loss : record.val->top1();
+  const double score = figure_of(p, *record.val);
   const bool better =
       !state.best_score || (by_loss ? score < *state.best_score : score > *state.best_score);
   if (better) {
@@ -75,6 +101,29 @@ bool note_best(const FitParts& p, const report::EpochRecord& record, TrainingSta
     state.best_epoch = record.epoch;
   }
   return better;
+}
+
+/// Shows the schedule what validation gave; says when that lowers the rate.
+void note_schedule(const FitParts& p, const report::EpochRecord& record, TrainingState& state) {
+  if (!record.val) {
+    return;
+  }
+  const double before = optim::learning_rate(p.schedule, state.update, state.schedule);
+  state.schedule =
+      optim::after_epoch(p.schedule, state.schedule, state.update, figure_of(p, *record.val));
+  const double after = optim::learning_rate(p.schedule, state.update, state.schedule);
+  if (after < before) {
+    p.log.info("train",
+               text("learning rate %.3g -> %.3g: validation gets no better", before, after));
+  }
+}
+
+/// The memory of the rank that holds most.
+void note_memory(const FitParts& p, report::EpochRecord& record) {
+  constexpr double kMebibyte = 1 << 20;
+  const ProcessMemory mine = process_memory();
+  record.rss_mib = static_cast<double>(p.control.max(mine.resident)) / kMebibyte;
+  record.peak_mib = static_cast<double>(p.control.max(mine.peak)) / kMebibyte;
 }
 
 void report_epoch(FitParts& p, const report::EpochRecord& r) {
@@ -86,9 +135,13 @@ void report_epoch(FitParts& p, const report::EpochRecord& r) {
                  100 * r.val->top1(), 100 * r.val->top5(), static_cast<long long>(r.val->samples),
                  r.best ? "  (best)" : "");
   }
-  line += text("  |  lr %.3g  gradient norm %.3g  |  %.0f images/s  waited for data %.1f %%",
-               r.learning_rate, r.grad_norm, r.images_per_second,
-               100 * r.data_wait_seconds / r.train_seconds);
+  line += text("  |  lr %.3g  gradient norm %.3g", r.learning_rate, r.grad_norm);
+  if (r.low_norms + r.high_norms > 0) {
+    line += text(" (too small in %lld, too large in %lld updates)",
+                 static_cast<long long>(r.low_norms), static_cast<long long>(r.high_norms));
+  }
+  line += text("  |  %.0f images/s  waited for data %.1f %%  memory %.0f MiB", r.images_per_second,
+               100 * r.data_wait_seconds / r.train_seconds, r.rss_mib);
   p.log.info("train", line);
 }
 
@@ -113,28 +166,19 @@ void save(FitParts& p, TrainingState& state, bool is_best) {
   }
 }
 
-/// What the clock says of the part of an epoch that this process has trained.
-struct EpochClock {
-  double train_seconds = 0;
-  double data_wait_seconds = 0;
-  double exposed_comm_seconds = 0;
-  std::int64_t samples = 0;
-};
-
 /// The updates of an epoch that are left, up to `end_update`. Returns early, with all saved, when a
 /// stop is wanted; `stop` says so also when it came with the last update.
-EpochClock train_updates(FitParts& p, TrainingState& state, std::int64_t end_update,
+EpochWatch train_updates(FitParts& p, TrainingState& state, std::int64_t end_update,
                          std::int64_t stop_at, bool& stop) {
-  EpochClock clock;
+  EpochWatch watch{.grad_norm = report::GradNormAlarm(p.options.grad_norm)};
   const auto begin = Clock::now();
   const EpochSums& sums = state.running;
-  const std::int64_t samples_before = sums.samples;
   p.progress.start(
       "epoch " + std::to_string(state.epoch + 1) + "/" + std::to_string(p.options.epochs),
       end_update, sums.updates, sums.samples);
   p.loader.start_epoch(state.epoch, sums.updates, end_update);
   while (sums.updates < end_update && !stop) {
-    stop = run_update(p, state, clock.exposed_comm_seconds) || state.update == stop_at;
+    stop = run_update(p, state, watch) || state.update == stop_at;
     p.progress.update(sums.updates, sums.samples, sums.loss / static_cast<double>(sums.samples),
                       sums.learning_rate);
     const std::int64_t interval = p.options.save_every_updates;
@@ -144,14 +188,13 @@ EpochClock train_updates(FitParts& p, TrainingState& state, std::int64_t end_upd
     }
   }
   p.progress.finish();
-  clock.samples = sums.samples - samples_before;
-  clock.train_seconds = seconds_since(begin);
-  clock.data_wait_seconds = p.loader.waited_seconds();
-  return clock;
+  watch.train_seconds = seconds_since(begin);
+  watch.data_wait_seconds = p.loader.waited_seconds();
+  return watch;
 }
 
 /// What the metrics say of the epoch that `state` has come to the end of.
-report::EpochRecord make_record(const TrainingState& state, const EpochClock& clock) {
+report::EpochRecord make_record(const TrainingState& state, const EpochWatch& watch) {
   const EpochSums& sums = state.running;
   const auto samples = static_cast<double>(sums.samples);
   report::EpochRecord record;
@@ -161,10 +204,12 @@ report::EpochRecord make_record(const TrainingState& state, const EpochClock& cl
   record.train_top1 = static_cast<double>(sums.correct) / samples;
   record.learning_rate = sums.learning_rate;
   record.grad_norm = sums.grad_norm / static_cast<double>(sums.updates);
-  record.exposed_comm_seconds = clock.exposed_comm_seconds;
-  record.train_seconds = clock.train_seconds;
-  record.images_per_second = static_cast<double>(clock.samples) / clock.train_seconds;
-  record.data_wait_seconds = clock.data_wait_seconds;
+  record.low_norms = watch.grad_norm.below();
+  record.high_norms = watch.grad_norm.above();
+  record.exposed_comm_seconds = watch.exposed_comm_seconds;
+  record.train_seconds = watch.train_seconds;
+  record.images_per_second = static_cast<double>(watch.samples) / watch.train_seconds;
+  record.data_wait_seconds = watch.data_wait_seconds;
   return record;
 }
 
@@ -185,19 +230,20 @@ FitResult fit(FitParts& p) {
   FitResult result;
   TrainingState& state = result.state;
   state = p.state;
+  report::MemoryAlarm memory_alarm;
   const std::int64_t per_epoch = p.sampler.updates_per_epoch();
   const std::int64_t stop_at =
       p.options.stop_after_updates > 0 ? state.update + p.options.stop_after_updates : -1;
   while (!result.stopped && !is_finished(state, p.options, p.schedule.total_updates)) {
     const std::int64_t left = p.schedule.total_updates - state.update;
     const std::int64_t end_update = std::min(per_epoch, state.running.updates + left);
-    const EpochClock clock = train_updates(p, state, end_update, stop_at, result.stopped);
+    const EpochWatch watch = train_updates(p, state, end_update, stop_at, result.stopped);
     if (state.running.updates < end_update) {
       break;
     }
     require_finite_weights(p, state.update);
 
-    report::EpochRecord record = make_record(state, clock);
+    report::EpochRecord record = make_record(state, watch);
     if (p.val != nullptr) {
       const auto begin = Clock::now();
       record.val = p.val->score(p.network);
@@ -206,13 +252,16 @@ FitResult fit(FitParts& p) {
                      "the validation loss after epoch " + std::to_string(record.epoch));
     }
     record.best = note_best(p, record, state);
+    note_memory(p, record);
     comm::agreed_phase(p.control, [&] {
       if (p.metrics != nullptr) {
         p.metrics->write(record);
       }
     });
     report_epoch(p, record);
+    warn(p, memory_alarm.note(record.rss_mib));
     if (end_update == per_epoch) {
+      note_schedule(p, record, state);
       ++state.epoch;
       state.running = {};
     }

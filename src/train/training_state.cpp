@@ -44,6 +44,25 @@ EpochSums sums_at(const nlohmann::json& json, const char* key, const std::string
   return sums;
 }
 
+nlohmann::ordered_json schedule_json(const optim::ScheduleState& state) {
+  nlohmann::ordered_json json = {
+      {"reductions", state.reductions}, {"bad_epochs", state.bad_epochs}, {"best", nullptr}};
+  if (state.best) {
+    json["best"] = *state.best;
+  }
+  return json;
+}
+
+optim::ScheduleState schedule_from(const nlohmann::json& json, const std::string& source) {
+  optim::ScheduleState state;
+  state.reductions = count_at(json, "reductions", 0, source);
+  state.bad_epochs = count_at(json, "bad_epochs", 0, source);
+  if (!json.at("best").is_null()) {
+    state.best = json.at("best").get<double>();
+  }
+  return state;
+}
+
 }  // namespace
 
 std::string state_to_json(const TrainingState& state) {
@@ -61,6 +80,7 @@ std::string state_to_json(const TrainingState& state) {
       {"best_epoch", state.best_epoch},
       {"best_checkpoint", state.best_checkpoint},
       {"probe_loss", state.probe_loss},
+      {"schedule", schedule_json(state.schedule)},
       {"classes", state.classes},
       {"height", state.height},
       {"width", state.width},
@@ -90,6 +110,7 @@ TrainingState state_from_json(const std::string& text, const std::string& source
     state.best_epoch = count_at(json, "best_epoch", 0, source);
     json.at("best_checkpoint").get_to(state.best_checkpoint);
     json.at("probe_loss").get_to(state.probe_loss);
+    state.schedule = schedule_from(json.at("schedule"), source);
     json.at("classes").get_to(state.classes);
     state.height = count_at(json, "height", 1, source);
     state.width = count_at(json, "width", 1, source);

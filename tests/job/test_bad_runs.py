@@ -78,6 +78,13 @@ REFUSED = {
                        ["optim.momentum has no effect with optim.name = adamw", "sgd"]),
     "constant_gamma": ({"schedule.name": "constant", "schedule.gamma": 0.5},
                        ["schedule.gamma has no effect", "choose schedule.name = step"]),
+    "onecycle_warmup": ({"schedule.name": "onecycle", "schedule.warmup_epochs": 1},
+                        ["schedule.warmup_epochs has no effect with schedule.name = onecycle"]),
+    "no_milestones": ({"schedule.name": "multistep"}, ["schedule.milestones is empty"]),
+    "milestones": ({"schedule.name": "multistep", "schedule.milestones": "2, 1"},
+                   ["schedule.milestones is not ascending"]),
+    "plateau": ({"schedule.name": "plateau", "data.holdout": 0},
+                ["schedule.name=plateau has nothing to go by", "data.holdout", "data.val"]),
     "crop_mode": ({"augment.crop_mode": "reflect"}, ["augment.crop_mode has no effect"]),
 }
 

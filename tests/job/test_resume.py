@@ -56,7 +56,8 @@ def assert_equal(run, whole):
     timings = (run.folder / "timings.csv").read_text().splitlines()
     assert [line.split(",")[0] for line in timings] == ["epoch"] + [str(i) for i in range(1, 11)]
     assert {p.name for p in run.folder.iterdir()} == {
-        "config.cfg", "train.log", "metrics.csv", "timings.csv", "checkpoints"}
+        "config.cfg", "train.log", "metrics.csv", "timings.csv", "checkpoints", *(
+            ("confusion.csv", "per_class.csv") if "test set, with" in run.log else ())}
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,8 @@ def scores(text):
 
 def test_the_run_folder(finished):
     names = {p.name for p in finished.folder.iterdir()}
-    assert names >= {"config.cfg", "train.log", "metrics.csv", "timings.csv", "checkpoints"}
+    assert names >= {"config.cfg", "train.log", "metrics.csv", "timings.csv", "checkpoints",
+                     "confusion.csv", "per_class.csv"}
     assert "lease.json" not in names, "the lease outlives the run"
     saved = [name for name in finished.checkpoints if name.startswith("epoch-")]
     assert set(finished.checkpoints) - set(saved) == {"best", "latest"}

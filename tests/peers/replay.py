@@ -97,9 +97,14 @@ class Replay:
         if self.config["optim.name"] == "sgd":
             return torch.optim.SGD(groups, lr=0.1, momentum=self.number("optim.momentum"),
                                    nesterov=self.flag("optim.nesterov"), weight_decay=decay)
+        if self.config["optim.name"] == "rmsprop":
+            return torch.optim.RMSprop(
+                groups, lr=0.1, alpha=self.number("optim.alpha"), eps=self.number("optim.eps"),
+                momentum=self.number("optim.momentum"), weight_decay=decay)
         betas = (self.number("optim.beta1"), self.number("optim.beta2"))
-        return torch.optim.AdamW(groups, lr=0.1, betas=betas, eps=self.number("optim.eps"),
-                                 weight_decay=decay)
+        kind = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam}[self.config["optim.name"]]
+        return kind(groups, lr=0.1, betas=betas, eps=self.number("optim.eps"),
+                    weight_decay=decay)
 
     def note(self, what, difference):
         difference = float(difference)

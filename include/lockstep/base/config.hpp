@@ -61,12 +61,14 @@ struct RunConfig {
     std::int64_t accumulation = 1;        // micro-batches per update
     double label_smoothing = 0;
     double clip_norm = 0;                // 0: off
+    double grad_norm_low = 1e-5;         // a smaller one is a warning; 0: off
+    double grad_norm_high = 100;         // a larger one is a warning; 0: off
     std::string best_by = "top1";        // top1 | loss
     std::int64_t early_stopping = 0;     // epochs without a better model; 0: off
     std::int64_t eval_batch_size = 512;  // global: samples per evaluation step
   } train;
   struct Optim {
-    std::string name = "sgd";  // sgd | adamw
+    std::string name = "sgd";  // sgd | adamw | adam | rmsprop
     double lr = 0.1;
     double momentum = 0.9;
     bool nesterov = false;
@@ -74,15 +76,22 @@ struct RunConfig {
     bool decay_norm_and_bias = false;
     double beta1 = 0.9;
     double beta2 = 0.999;
+    double alpha = 0.99;
     double eps = 1e-8;
   } optim;
   struct Schedule {
-    std::string name = "cosine";  // constant | step | cosine | linear
+    std::string name = "cosine";
     double warmup_epochs = 0;
     double warmup_start = 0;  // factor of lr at update 0 of the warm-up
     double step_epochs = 30;
     double gamma = 0.1;
     double min_lr = 0;
+    std::vector<double> milestones;  // epochs, ascending
+    double pct_start = 0.3;          // share of the updates
+    double div_factor = 25;
+    double final_div_factor = 1e4;
+    std::int64_t patience = 10;  // epochs
+    double threshold = 1e-4;     // in the unit of train.best_by: top-1 in [0, 1], or loss
   } schedule;
   struct Checkpoint {
     std::int64_t keep_last = 3;

@@ -29,4 +29,12 @@ void turn_signal_into_error(int signal) noexcept;
 /// Name of this machine; "unknown" when it has none.
 [[nodiscard]] std::string host_name();
 
+/// Memory of this process that lies in RAM, in bytes, now and at its highest; 0 where the system
+/// does not tell.
+struct ProcessMemory {
+  std::int64_t resident = 0;
+  std::int64_t peak = 0;
+};
+[[nodiscard]] ProcessMemory process_memory();
+
 }  // namespace lockstep

@@ -28,8 +28,10 @@ struct EpochRecord {
   double train_loss = 0;     ///< mean over the epoch's samples, as trained (with smoothing)
   double train_top1 = 0;
   std::optional<Scores> val;
-  double learning_rate = 0;  ///< of the last update
-  double grad_norm = 0;      ///< mean over the updates, before clipping
+  double learning_rate = 0;     ///< of the last update
+  double grad_norm = 0;         ///< mean over the updates, before clipping
+  std::int64_t low_norms = 0;   ///< updates whose gradient norm raised the low alarm
+  std::int64_t high_norms = 0;  ///< updates whose gradient norm raised the high alarm
   bool best = false;
   // timings.csv
   double train_seconds = 0;
@@ -37,10 +39,12 @@ struct EpochRecord {
   double images_per_second = 0;
   double data_wait_seconds = 0;
   double exposed_comm_seconds = 0;
+  double rss_mib = 0;   ///< resident memory after the epoch, of the rank that holds most
+  double peak_mib = 0;  ///< highest resident memory so far, of the rank that held most
 };
 
-/// metrics.csv (equal for equal runs) and timings.csv (the clock) of a run folder. Every row is
-/// on the disk when write() returns. Throws Error when writing fails (disk full).
+/// metrics.csv (equal for equal runs) and timings.csv (clock and memory) of a run folder. Every row
+/// is on the disk when write() returns. Throws Error when writing fails (disk full).
 class MetricsWriter {
  public:
   /// Of rows that are there already those of the first `epochs` epochs stay: a run that goes on

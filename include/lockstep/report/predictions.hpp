@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace lockstep::report {
@@ -22,9 +21,6 @@ struct PredictionRow {
 enum class PredictionFormat { kTable, kCsv, kJson };
 /// "table", "csv", "json"; throws UsageError on another word.
 [[nodiscard]] PredictionFormat prediction_format(const std::string& word);
-
-/// A field of a CSV file (RFC 4180): in quotes where it has to be.
-[[nodiscard]] std::string csv_field(std::string_view text);
 
 /// Writes predictions, row by row. CSV: path,label,class_1,probability_1,... up to `k`. JSON: a
 /// list of {"path", "label", "top": [{"class", "probability"}]}; the label is null when it is not

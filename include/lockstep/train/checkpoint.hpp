@@ -10,6 +10,7 @@
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/model/network.hpp"
 #include "lockstep/optim/optimizer.hpp"
+#include "lockstep/optim/schedule.hpp"
 #include "lockstep/train/safetensors.hpp"
 
 namespace lockstep::train {
@@ -35,6 +36,7 @@ struct TrainingState {
   std::string best_checkpoint;       ///< name of its folder; empty: none yet
   /// Mean loss of a few fixed pictures, to see after loading that all is as it was.
   double probe_loss = 0;
+  optim::ScheduleState schedule;
   std::vector<std::string> classes;
   std::int64_t height = 0;  ///< pixels of the pictures the network was trained on
   std::int64_t width = 0;

@@ -10,6 +10,7 @@
 #include "lockstep/data/loader.hpp"
 #include "lockstep/data/picture_source.hpp"
 #include "lockstep/model/network.hpp"
+#include "lockstep/report/confusion.hpp"
 #include "lockstep/report/metrics.hpp"
 #include "lockstep/train/forward_pass.hpp"
 
@@ -25,8 +26,11 @@ class Evaluator {
   Evaluator(const data::PictureSource& set, std::vector<std::int64_t> ids, std::int64_t batch_size,
             data::LoaderOptions options, comm::Collectives& control, c10::Device device);
 
-  /// Collective. Throws Error when the counted samples differ from the set's.
-  [[nodiscard]] report::Scores score(model::Network& network);
+  /// Collective. Throws Error when the counted samples differ from the set's. `confusion`, null on
+  /// every rank or on none, must be empty and gets the counts of all ranks; a sample is taken for
+  /// the class of its highest logit, the first among equals.
+  [[nodiscard]] report::Scores score(model::Network& network,
+                                     report::ConfusionMatrix* confusion = nullptr);
 
  private:
   comm::Collectives& control_;

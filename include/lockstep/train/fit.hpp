@@ -12,6 +12,7 @@
 #include "lockstep/model/network.hpp"
 #include "lockstep/optim/optimizer.hpp"
 #include "lockstep/optim/schedule.hpp"
+#include "lockstep/report/alarms.hpp"
 #include "lockstep/report/metrics.hpp"
 #include "lockstep/report/progress.hpp"
 #include "lockstep/report/run_log.hpp"
@@ -27,6 +28,7 @@ struct FitOptions {
   std::int64_t epochs = 0;
   bool best_by_loss = false;            ///< by validation loss instead of top-1
   std::int64_t early_stopping = 0;      ///< epochs without a better model; 0: off
+  report::GradNormBounds grad_norm;     ///< outside of them there is a warning
   std::int64_t save_every_updates = 0;  ///< saves inside epochs too; 0: none
   std::int64_t stop_after_updates = 0;  ///< of this process; 0: no stop
   std::string config_text;              ///< goes into each checkpoint

@@ -75,9 +75,8 @@ TEST(CommandLine, ReadsGeneralOptions) {
   EXPECT_TRUE(parse({"train", "--list-options"}).list_options);
   EXPECT_TRUE(parse({"train", "--print-config"}).print_config);
   EXPECT_FALSE(parse({"train"}).help || parse({"train"}).version || parse({"train"}).print_config);
-  EXPECT_EQ(
-      parse({"evaluate", "--checkpoint", "runs/a/checkpoints/best"}).verb_value("checkpoint"),
-      "runs/a/checkpoints/best");
+  EXPECT_EQ(parse({"evaluate", "--checkpoint", "runs/a/checkpoints/best"}).verb_value("checkpoint"),
+            "runs/a/checkpoints/best");
 }
 
 TEST(CommandLine, ResolvesReferencesAfterAllLayers) {
@@ -196,7 +195,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadArgs{
             {"train", "--optim.momentum", "-0.5"},
             "--optim.momentum: -0.5 is out of range (allowed: 0 to below 1) - choose a value in "
-            "that range; optim.momentum is: momentum of sgd; 0: none"},
+            "that range; optim.momentum is: momentum of sgd and rmsprop; 0: none"},
         BadArgs{{"train", "--train.epochs", "-3"},
                 "--train.epochs: -3 is out of range (allowed: at least 1) - choose a value in that "
                 "range; train.epochs is: passes over the training samples"},

@@ -80,13 +80,27 @@ TEST(Validate, ChecksRelations) {
   config = {};
   config.schedule.warmup_epochs = 11;
   EXPECT_THROW(validate(config), UsageError);
+  for (const std::vector<double>& milestones :
+       {std::vector<double>{2, 1}, std::vector<double>{1, 1.5, 1.5}}) {
+    config = {};
+    config.schedule.milestones = milestones;
+    EXPECT_NE(error_text([&] { validate(config); }).find("schedule.milestones is not ascending"),
+              std::string::npos);
+  }
+  config.schedule.milestones = {0.5, 1, 1.5};
+  EXPECT_NO_THROW(validate(config));
+  config.train.grad_norm_low = 100;
+  EXPECT_THROW(validate(config), UsageError);
+  config.train.grad_norm_high = 0;
+  EXPECT_NO_THROW(validate(config)) << "one bound is off";
 }
 
 TEST(Config, NumbersThatOverflowInUseAreRefused) {
   for (const char* key :
        {"comm.timeout", "run.progress_interval", "fault.seconds", "comm.bucket_mb",
         "comm.first_bucket_mb", "optim.lr", "optim.weight_decay", "optim.eps", "schedule.min_lr",
-        "schedule.warmup_epochs", "schedule.step_epochs"}) {
+        "schedule.warmup_epochs", "schedule.step_epochs", "schedule.milestones",
+        "schedule.div_factor", "schedule.final_div_factor"}) {
     const NumberRange range = find_option(key)->range;
     EXPECT_LE(range.high, kMaxCount) << key;
     EXPECT_NE(error_text([&] {

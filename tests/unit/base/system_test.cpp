@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 
 #include "lockstep/base/check.hpp"
 #include "temp_folder.hpp"
@@ -107,6 +109,25 @@ TEST(System, AFolderThatCannotBeSyncedIsAnError) {
 }
 
 TEST(System, TheHostHasAName) { EXPECT_FALSE(host_name().empty()); }
+
+TEST(System, MemoryIsWhatLiesInRam) {
+  constexpr std::int64_t kMebibyte = 1 << 20;
+  constexpr std::size_t kSize = 64 * kMebibyte;
+  const ProcessMemory before = process_memory();
+  EXPECT_GT(before.resident, kMebibyte / 4);
+  EXPECT_GE(before.peak, before.resident);
+  // Not from the heap, which may keep what is freed.
+  void* const block =
+      ::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(block, MAP_FAILED);
+  std::memset(block, 1, kSize);
+  const std::int64_t held = process_memory().resident;
+  EXPECT_GT(held, before.resident + 60 * kMebibyte);
+  ASSERT_EQ(::munmap(block, kSize), 0);
+  const ProcessMemory after = process_memory();
+  EXPECT_LT(after.resident, held - 32 * kMebibyte);
+  EXPECT_GE(after.peak, held - kMebibyte) << "the peak stays";
+}
 
 volatile std::sig_atomic_t seen = 0;
 

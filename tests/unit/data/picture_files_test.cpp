@@ -18,8 +18,8 @@ TEST(ListPictures, AFolderInByteOrderWithoutWhatIsHiddenOrNoPicture) {
   const TempFolder folder;
   fs::create_directories(folder.path("b/deep"));
   fs::create_directories(folder.path(".hidden"));
-  for (const std::string name : {"z.png", "B.JPG", "b/deep/a.jpeg", "a.txt", ".x.png",
-                                 ".hidden/y.png", "b/Thumbs.db"}) {
+  for (const std::string name :
+       {"z.png", "B.JPG", "b/deep/a.jpeg", "a.txt", ".x.png", ".hidden/y.png", "b/Thumbs.db"}) {
     static_cast<void>(folder.write(name, "x"));
   }
   static_cast<void>(

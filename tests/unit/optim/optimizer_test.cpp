@@ -2,43 +2,25 @@
 
 #include <gtest/gtest.h>
 #include <torch/nn/module.h>
+#include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
+#include <torch/optim/rmsprop.h>
 #include <torch/optim/sgd.h>
 #include <torch/types.h>
 
 #include <cmath>
 
 #include "lockstep/base/check.hpp"
+#include "small_parameters.hpp"
 
 namespace lockstep::optim {
 namespace {
 
 constexpr int kSteps = 20;
 
-// Parameters of 4 (channels_last), 2 and 1 dimensions; the sizes are not multiples of a vector.
-std::vector<NamedParameter> make_parameters(at::ScalarType type) {
-  const auto values = [&](std::vector<std::int64_t> shape, double phase) {
-    std::int64_t count = 1;
-    for (const auto s : shape) count *= s;
-    return (at::arange(count, at::kDouble) + phase).sin().view(shape).to(type);
-  };
-  return {
-      {"conv.weight",
-       values({5, 3, 3, 3}, 0.1).contiguous(at::MemoryFormat::ChannelsLast).requires_grad_(true)},
-      {"fc.weight", values({7, 11}, 0.2).requires_grad_(true)},
-      {"fc.bias", values({7}, 0.3).requires_grad_(true)}};
-}
-
-// The gradient of update `step`: depends on the parameter, as a real one does.
-void set_gradients(const std::vector<NamedParameter>& parameters, int step) {
-  for (const auto& [name, p] : parameters) {
-    p.mutable_grad() = (p.detach() * 3 + step).cos().mul_(0.5);
-  }
-}
-
 template <typename TorchOptimizer, typename TorchOptions>
 void expect_equal_to_torch(const OptimizerOptions& options, TorchOptions torch_options,
-                           at::ScalarType type, double tolerance) {
+                           at::ScalarType type, double tolerance, double peak = 0.1) {
   const auto ours = make_parameters(type);
   const auto theirs = make_parameters(type);
   const auto optimizer = make_optimizer(options, ours);
@@ -52,7 +34,7 @@ void expect_equal_to_torch(const OptimizerOptions& options, TorchOptions torch_o
                       std::make_unique<TorchOptions>(plain));
   TorchOptimizer reference(groups, torch_options);
   for (int step = 0; step < kSteps; ++step) {
-    const double lr = 0.1 / (1 + step);
+    const double lr = peak / (1 + step);
     set_gradients(ours, step);
     set_gradients(theirs, step);
     optimizer->step(lr);
@@ -110,6 +92,42 @@ TEST(OptimizerTest, AdamWEqualsPyTorch) {
   }
 }
 
+TEST(OptimizerTest, AdamEqualsPyTorch) {
+  for (const auto type : {at::kDouble, at::kFloat}) {
+    for (const bool decay_all : {false, true}) {
+      OptimizerOptions options;
+      options.name = "adam";
+      options.beta1 = 0.8;
+      options.beta2 = 0.95;
+      options.eps = 1e-6;
+      options.weight_decay = 0.05;
+      options.decay_norm_and_bias = decay_all;
+      expect_equal_to_torch<torch::optim::Adam>(
+          options, torch::optim::AdamOptions(0.1).betas({0.8, 0.95}).eps(1e-6).weight_decay(0.05),
+          type, type == at::kDouble ? 1e-13 : 5e-6);
+    }
+  }
+}
+
+TEST(OptimizerTest, RmsPropEqualsPyTorch) {
+  for (const auto type : {at::kDouble, at::kFloat}) {
+    for (const double momentum : {0.0, 0.9}) {
+      OptimizerOptions options;
+      options.name = "rmsprop";
+      options.momentum = momentum;
+      options.alpha = 0.9;
+      options.eps = 1e-6;
+      options.weight_decay = 0.05;
+      // The first steps are long: g over the root of (1 - alpha) g^2.
+      expect_equal_to_torch<torch::optim::RMSprop>(
+          options,
+          torch::optim::RMSpropOptions(0.1).alpha(0.9).eps(1e-6).momentum(momentum).weight_decay(
+              0.05),
+          type, type == at::kDouble ? 1e-13 : 1e-5, /*peak=*/0.01);
+    }
+  }
+}
+
 std::vector<NamedParameter> one(double value) {
   return {{"w", at::full({1, 1}, value, at::kDouble).requires_grad_(true)}};
 }
@@ -142,6 +160,37 @@ TEST(OptimizerTest, AdamWClosedForm) {
   for (int n = 1; n <= 30; ++n) {
     optimizer->step(0.01);
     expected = expected * (1 - 0.01 * 0.1) + 0.01 * 0.5 / (0.5 + 1e-8);
+    EXPECT_NEAR(parameters[0].second.item<double>(), expected, 1e-12) << n;
+  }
+}
+
+// The penalty joins the gradient before it is normalised: the first step is lr whatever it is.
+TEST(OptimizerTest, AdamPenaltyIsNormalised) {
+  for (const double decay : {0.0, 0.5}) {
+    OptimizerOptions options;
+    options.name = "adam";
+    options.weight_decay = decay;
+    const auto parameters = one(2.0);
+    parameters[0].second.mutable_grad() = at::full({1, 1}, -0.25, at::kDouble);
+    make_optimizer(options, parameters)->step(0.01);
+    const double g = -0.25 + decay * 2.0;
+    EXPECT_NEAR(parameters[0].second.item<double>(), 2.0 - 0.01 * g / (std::abs(g) + 1e-8), 1e-14);
+  }
+}
+
+// Constant gradient g: the mean square after n steps is g^2 (1 - alpha^n).
+TEST(OptimizerTest, RmsPropClosedForm) {
+  OptimizerOptions options;
+  options.name = "rmsprop";
+  const auto parameters = one(2.0);
+  const auto optimizer = make_optimizer(options, parameters);
+  parameters[0].second.mutable_grad() = at::full({1, 1}, 0.5, at::kDouble);
+  double expected = 2.0;
+  double moving = 0;
+  for (int n = 1; n <= 30; ++n) {
+    optimizer->step(0.001);
+    moving = 0.9 * moving + 0.5 / (0.5 * std::sqrt(1 - std::pow(0.99, n)) + 1e-8);
+    expected -= 0.001 * moving;
     EXPECT_NEAR(parameters[0].second.item<double>(), expected, 1e-12) << n;
   }
 }
@@ -198,10 +247,16 @@ TEST(OptimizerTest, StateIsNamed) {
             (std::vector<std::string>{"exp_avg.conv.weight", "exp_avg.fc.weight",
                                       "exp_avg_sq.conv.weight", "exp_avg_sq.fc.weight",
                                       "exp_avg.fc.bias", "exp_avg_sq.fc.bias"}));
+  options.name = "rmsprop";
+  EXPECT_EQ(make_optimizer(options, parameters)->state_tensors(), 1) << "no momentum";
+  options.momentum = 0.9;
+  optimizer = make_optimizer(options, parameters);
+  EXPECT_EQ(optimizer->state_tensors(), 2);
+  EXPECT_EQ(names(*optimizer)[2], "momentum.conv.weight");
 }
 
 TEST(OptimizerTest, MissingGradientIsNamed) {
-  for (const std::string name : {"sgd", "adamw"}) {
+  for (const std::string name : {"sgd", "adamw", "adam", "rmsprop"}) {
     OptimizerOptions options;
     options.name = name;
     const auto parameters = make_parameters(at::kFloat);
@@ -227,7 +282,7 @@ void expect_refused(const OptimizerOptions& options, const std::string& part) {
 
 TEST(OptimizerTest, ImpossibleOptionsAreNamed) {
   OptimizerOptions options;
-  options.name = "adam";
+  options.name = "adamv";
   expect_refused(options, "did you mean \"adamw\"");
   options.name = "sgd";
   options.momentum = 1;
@@ -245,6 +300,12 @@ TEST(OptimizerTest, ImpossibleOptionsAreNamed) {
   options.beta2 = 0.9;
   options.eps = 0;
   expect_refused(options, "optim.eps");
+  options = {};
+  options.name = "rmsprop";
+  options.alpha = 1;
+  expect_refused(options, "optim.alpha");
+  options.name = "lbfgs";
+  expect_refused(options, "choose one of sgd adamw adam rmsprop");
 }
 
 }  // namespace

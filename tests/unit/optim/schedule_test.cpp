@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <numbers>
+#include <string>
+#include <utility>
 
 #include "lockstep/base/check.hpp"
 
@@ -17,6 +19,7 @@ ScheduleOptions with(const std::string& name, std::int64_t total, std::int64_t w
   options.total_updates = total;
   options.warmup_updates = warmup;
   options.step_updates = 10;
+  options.milestones = {50};
   return options;
 }
 
@@ -58,8 +61,23 @@ TEST(ScheduleTest, StepCountsFromUpdateZero) {
   EXPECT_EQ(learning_rate(options, 35), 0.3 / 8);
 }
 
+// As PyTorch's MultiStepLR: the number of milestones that are not after the update.
+TEST(ScheduleTest, MultistepFallsAtItsMilestones) {
+  ScheduleOptions options = with("multistep", 100, 4);
+  options.milestones = {10, 25, 26};
+  options.gamma = 0.5;
+  for (const auto& [update, halves] :
+       {std::pair(4, 0), std::pair(9, 0), std::pair(10, 1), std::pair(24, 1), std::pair(25, 2),
+        std::pair(26, 3), std::pair(1000, 3)}) {
+    EXPECT_EQ(learning_rate(options, update), 0.3 / (1 << halves)) << update;
+  }
+  options.milestones = {2};
+  EXPECT_EQ(learning_rate(options, 2), 0.3 * 0.5) << "the warm-up, half-way";
+  EXPECT_EQ(learning_rate(options, 4), 0.3 * 0.5) << "a milestone within the warm-up";
+}
+
 TEST(ScheduleTest, WarmupIsLinearAndEndsAtThePeak) {
-  for (const std::string name : {"constant", "cosine", "linear", "step"}) {
+  for (const std::string name : {"constant", "cosine", "linear", "step", "multistep", "plateau"}) {
     ScheduleOptions options = with(name, 100, 8);
     options.warmup_start = 0.25;
     EXPECT_EQ(learning_rate(options, 0), 0.3 * 0.25) << name;
@@ -70,13 +88,13 @@ TEST(ScheduleTest, WarmupIsLinearAndEndsAtThePeak) {
 }
 
 TEST(ScheduleTest, WithoutWarmupItStartsAtThePeak) {
-  for (const std::string name : {"constant", "cosine", "linear", "step"}) {
+  for (const std::string name : {"constant", "cosine", "linear", "step", "multistep", "plateau"}) {
     EXPECT_EQ(learning_rate(with(name, 100), 0), 0.3) << name;
   }
 }
 
 TEST(ScheduleTest, OneUpdate) {
-  for (const std::string name : {"constant", "cosine", "linear", "step"}) {
+  for (const std::string name : {"constant", "cosine", "linear", "step", "multistep", "plateau"}) {
     EXPECT_EQ(learning_rate(with(name, 1), 0), 0.3) << name;
   }
 }
@@ -110,7 +128,7 @@ void expect_refused(const ScheduleOptions& options, const std::string& part) {
 }
 
 TEST(ScheduleTest, ImpossibleValuesAreNamed) {
-  for (const std::string name : {"constant", "cosine", "linear", "step"}) {
+  for (const std::string name : {"constant", "cosine", "linear", "step", "multistep", "plateau"}) {
     EXPECT_NO_THROW(validate(with(name, 10))) << name;
   }
   expect_refused(with("cosin", 10), "did you mean \"cosine\"");
@@ -128,6 +146,13 @@ TEST(ScheduleTest, ImpossibleValuesAreNamed) {
   options = with("linear", 10);
   options.warmup_start = 1.5;
   expect_refused(options, "schedule.warmup_start");
+  options = with("multistep", 10);
+  options.milestones = {};
+  expect_refused(options, "schedule.milestones is empty");
+  options.milestones = {3, 2};
+  expect_refused(options, "schedule.milestones is not ascending");
+  options.milestones = {3, 3};
+  EXPECT_NO_THROW(validate(options)) << "two that fall into one update";
   options = with("step", 10);
   options.step_updates = 0;
   expect_refused(options, "between two steps");

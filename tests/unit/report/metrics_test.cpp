@@ -29,6 +29,8 @@ EpochRecord make_record() {
   record.images_per_second = 734.5;
   record.data_wait_seconds = 0.125;
   record.exposed_comm_seconds = 0.0625;
+  record.rss_mib = 812.5;
+  record.peak_mib = 1024.25;
   return record;
 }
 
@@ -67,7 +69,8 @@ TEST(MetricsWriter, WritesEveryValueSoThatItReadsBackTheSame) {
 
   EXPECT_EQ(read_file(folder / "timings.csv"),
             "epoch,train_seconds,eval_seconds,images_per_second,data_wait_seconds,"
-            "exposed_comm_seconds\n3,61.25,2.5,734.5,0.125,0.0625\n");
+            "exposed_comm_seconds,rss_mib,peak_mib\n"
+            "3,61.25,2.5,734.5,0.125,0.0625,812.5,1024.25\n");
 }
 
 TEST(MetricsWriter, LeavesValidationEmptyWithoutOneAndKeepsNan) {
@@ -87,6 +90,7 @@ TEST(MetricsWriter, EqualRunsMakeEqualMetricsWhateverTheClock) {
   MetricsWriter(a.path()).write(record);
   record.train_seconds *= 2;
   record.images_per_second /= 2;
+  record.rss_mib += 1;
   MetricsWriter(b.path()).write(record);
   EXPECT_EQ(read_file(a / "metrics.csv"), read_file(b / "metrics.csv"));
   EXPECT_NE(read_file(a / "timings.csv"), read_file(b / "timings.csv"));

@@ -240,9 +240,12 @@ TEST(TrainingStateTest, RoundTrip) {
   EXPECT_EQ(read.best_checkpoint, state.best_checkpoint);
   EXPECT_EQ(read.probe_loss, state.probe_loss);
   EXPECT_EQ(read.best_score, state.best_score) << "all digits";
+  EXPECT_EQ(read.schedule, state.schedule);
   EXPECT_EQ(read.classes, state.classes);
   state.best_score.reset();
   EXPECT_FALSE(state_from_json(state_to_json(state), "s").best_score.has_value());
+  state.schedule = {};
+  EXPECT_EQ(state_from_json(state_to_json(state), "s").schedule, optim::ScheduleState{});
 }
 
 TEST(TrainingStateTest, WrongFieldsAreRefused) {
@@ -254,6 +257,10 @@ TEST(TrainingStateTest, WrongFieldsAreRefused) {
       {"\"epoch\": 4", "\"epoch\": \"4\""},
       {"\"update\": 44", "\"update\": 1e30"},
       {"\"update\": 44", "\"update\": 18446744073709551615"},
+      {"\"schedule\"", "\"plan\""},
+      {"\"reductions\": 2", "\"reductions\": -2"},
+      {"\"bad_epochs\": 1", "\"bad_epochs\": 1.5"},
+      {"\"best\": 0", "\"best\": \"0\", \"b\": 0"},
       {"\"ranks\": 3", "\"ranks\": 0"},
       {"\"height\": 24", "\"height\": 0"},
       {"\"running\": {", "\"running\": 3, \"r\": {"},

@@ -50,6 +50,9 @@ inline TrainingState state_after(std::int64_t epoch, std::int64_t update) {
   state.update = update;
   state.best_score = 0.1 + 0.2;  // no short decimal
   state.best_epoch = 1;
+  state.schedule.reductions = 2;
+  state.schedule.bad_epochs = 1;
+  state.schedule.best = 0.7 + 0.1;
   state.classes = {"cat", "d\"og", "\xC3\xA9t\xC3\xA9"};
   state.height = 24;
   state.width = 32;

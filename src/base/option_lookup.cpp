@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <string>
-#include <vector>
 
 #include "lockstep/base/check.hpp"
 #include "option_table.hpp"
