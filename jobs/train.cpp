@@ -18,6 +18,7 @@
 #include "lockstep/base/fault.hpp"
 #include "lockstep/train/device.hpp"
 #include "lockstep/train/fit.hpp"
+#include "lockstep/train/initial_weights.hpp"
 #include "run_place.hpp"
 #include "training_data.hpp"
 
@@ -99,6 +100,18 @@ void require_one_sample_fits(const RunConfig& config, const InputShape& input) {
                      "the last update of an epoch has the samples that are left over: set "
                      "data.drop_last=true, another train.batch_size, or less accumulation");
   }
+}
+
+/// Begins with the weights of model.weights and says what was taken.
+void begin_with_weights(JobContext& context, model::Network& network, std::int64_t classes) {
+  const RunConfig::Model& model = context.command_line.config.model;
+  const train::NamedTensors tensors =
+      train::read_weights_everywhere(context.control, model.weights);
+  train::WeightsMatch match;
+  comm::agreed_phase(context.control, [&] {
+    match = train::load_weights(network, tensors, classes, model.weights_strict);
+  });
+  context.log.info("model", "weights of '" + model.weights + "': " + train::match_text(match));
 }
 
 /// What is known of a run before its first update.
@@ -185,6 +198,9 @@ ExitCode run_train(JobContext& context) {
       require_one_sample_fits(config, input);
     }
   });
+  if (!config.model.weights.empty()) {
+    begin_with_weights(context, *network, static_cast<std::int64_t>(input.classes.size()));
+  }
   comm::require_same(control, shapes_text(*network), "the shapes of the model");
   comm::require_same(control, train::state_digest(*network), "the model's initial weights");
 

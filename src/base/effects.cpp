@@ -45,6 +45,10 @@ std::vector<Idle> idle_keys(const Program& program, const RunConfig& config) {
   for (const auto& [key, choices] : program.choices) {
     add_idle_of_choice(key, choices, option_text(config, *find_option(key)), idle);
   }
+  if (config.model.weights.empty()) {
+    idle.push_back({"model.weights_strict", "model.weights", "no file is read",
+                    "set model.weights"});
+  }
   if (config.augment.crop_padding == 0) {
     idle.push_back({"augment.crop_mode", "augment.crop_padding", "nothing is added to the pictures",
                     "set augment.crop_padding"});

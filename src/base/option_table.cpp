@@ -190,8 +190,18 @@ void add_model(std::vector<Option>& table) {
       .real("bn_momentum", &S::bn_momentum, positive_fraction(),
             "weight of a new batch in BatchNorm's running statistics")
       .on_resume = Rule::kWarn;
+  Option& weights = model.text("weights", &S::weights, "FILE",
+                               "safetensors file of trained weights to begin with (torchvision's "
+                               "names); empty: drawn anew");
+  weights.role = Role::kTraining;
+  weights.on_resume = Rule::kFree;
+  Option& strict = model.flag("weights_strict", &S::weights_strict,
+                              "refuse model.weights with names that the model lacks or misses");
+  strict.role = Role::kTraining;
+  strict.on_resume = Rule::kFree;
   model.text("freeze", &S::freeze, "NAMES",
-             "beginnings of names of parameters that are not trained, separated by commas");
+             "beginnings of names of parameters that are not trained, separated by commas; a "
+             "BatchNorm that is frozen whole uses its running statistics");
   Option& format = model.word("memory_format", &S::memory_format, {"channels_last", "contiguous"},
                               "order of activations in memory");
   format.role = Role::kNumerics;

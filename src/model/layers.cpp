@@ -67,12 +67,16 @@ void SyncBatchNorm::to(torch::Device device, torch::Dtype dtype, bool non_blocki
   num_batches_tracked.set_data(num_batches_tracked.to(at::kLong));
 }
 
+bool SyncBatchNorm::is_frozen() const {
+  return !weight.requires_grad() && !bias.requires_grad();
+}
+
 at::Tensor SyncBatchNorm::forward(const at::Tensor& x, const StepContext& context) {
   require((x.dim() == 2 || x.dim() == 4) && x.size(1) == weight.size(0),
           "SyncBatchNorm cannot take a batch of shape " + shape_of(x),
           "it wants [n, C] or [n, C, H, W] with C = " + std::to_string(weight.size(0)),
           "check the layer before it");
-  if (!context.training()) {
+  if (!context.training() || is_frozen()) {
     return at::batch_norm(x, weight, bias, running_mean, running_var, /*training=*/false, momentum_,
                           eps_, /*cudnn_enabled=*/true);
   }

@@ -1,4 +1,3 @@
-#include <ATen/ops/empty.h>
 #include <torch/types.h>
 
 #include <algorithm>
@@ -7,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "broadcast_tensors.hpp"
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/durable_file.hpp"
 #include "lockstep/train/checkpoint.hpp"
@@ -46,24 +46,6 @@ std::string resolve(const std::string& path) {
                 "the digest of its manifest differs", "name the checkpoint folder itself");
   }
   return folder;
-}
-
-void broadcast_tensors(comm::Collectives& control, NamedTensors& tensors) {
-  nlohmann::json layout = nlohmann::json::array();
-  for (const auto& [name, tensor] : tensors) {
-    layout.push_back({name, static_cast<int>(tensor.scalar_type()), tensor.sizes().vec()});
-  }
-  const auto all = nlohmann::json::parse(control.broadcast(layout.dump()));
-  if (!control.world().is_root()) {
-    for (const auto& entry : all) {
-      tensors.emplace_back(entry[0].get<std::string>(),
-                           at::empty(entry[2].get<std::vector<std::int64_t>>(),
-                                     static_cast<at::ScalarType>(entry[1].get<int>())));
-    }
-  }
-  for (auto& [name, tensor] : tensors) {
-    control.broadcast(tensor.mutable_data_ptr(), tensor.nbytes(), comm::DataType::kByte, 0);
-  }
 }
 
 /// Reads what CheckpointStore::save has written: the optimizer's tensors and, last, its steps.

@@ -195,6 +195,15 @@ def checkpoint_epochs(before_epochs, after_epochs):
     return see
 
 
+def fine_tuned(before, after):
+    """The file has one tensor of the network: refused, or taken and the others drawn."""
+    before.result.failed(2)
+    assert "missing in the file" in before.result.text, before.result.explain()
+    after.result.ok()
+    assert not numpy.any(after.weights("initial")["conv1.weight"])
+    assert numpy.any(after.weights("initial")["conv2.weight"])
+
+
 def stopped_after(updates):
     def see(before, after):
         before.result.ok()

@@ -2,11 +2,12 @@
 test_options.py."""
 
 from option_effects import (
-    Option, batch_sizes, best_epoch, buckets, checkpoint_epochs, clipped, decay_of_biases, device,
-    drop_last, dtypes, fails_with, folder, frozen, holdout_seed, initial_weights, learning_rates,
-    log_text, losses, memory, micro_batches, model_names, observed_more, one_cycle,
-    only_later_losses, pictures_first_update, progress_lines, record_folder, rounding, rows,
-    running_mean, saved_updates, seeds, shapes, stopped_after, unused, updates, val_samples)
+    Option, batch_sizes, best_epoch, buckets, checkpoint_epochs, clipped, decay_of_biases,
+    device, drop_last, dtypes, fails_with, fine_tuned, folder, frozen, holdout_seed,
+    initial_weights, learning_rates, log_text, losses, memory, micro_batches, model_names,
+    observed_more, one_cycle, only_later_losses, pictures_first_update, progress_lines,
+    record_folder, rounding, rows, running_mean, saved_updates, seeds, shapes, stopped_after,
+    unused, updates, val_samples)
 
 ADAMW = {"optim.name": "adamw", "optim.lr": 0.01}
 RMSPROP = {"optim.name": "rmsprop", "optim.lr": 0.001, "optim.momentum": 0}
@@ -62,6 +63,10 @@ OPTIONS = {
     "model.dropout": Option({"model.dropout": 0.5}, pictures_first_update),
     "model.init": Option({"model.init": "xavier"}, initial_weights),
     "model.bn_momentum": Option({"model.bn_momentum": 0.5}, running_mean, {**CIFAR, **ONE}),
+    "model.weights": Option({"model.weights": "tmp:no.safetensors"},
+                            fails_with("no.safetensors", 1)),
+    "model.weights_strict": Option({"model.weights_strict": False}, fine_tuned,
+                                   {"model.weights": "weights:fewer"}),
     "model.freeze": Option({"model.freeze": "conv1"}, frozen),
     "model.memory_format": Option({"model.memory_format": "contiguous"},
                                   rounding, {**CIFAR, "model.width": 16}),

@@ -77,6 +77,11 @@ class Replay:
         self.network.load_state_dict(self.initial, strict=True)
         for name, parameter in self.network.named_parameters():
             parameter.requires_grad_(name not in self.meta["frozen"])
+        # A BatchNorm that is frozen whole uses its running statistics.
+        for module in self.network.modules():
+            if isinstance(module, nn.BatchNorm2d) and not any(
+                    p.requires_grad for p in module.parameters()):
+                module.eval()
         self.trained = [(n, p) for n, p in self.network.named_parameters() if p.requires_grad]
         self.optimizer = self._optimizer()
         self.differences = {}

@@ -16,7 +16,8 @@ namespace lockstep::model {
 /// forward, one backward, float64 sums on the CPU.
 /// Training on one value per channel in the whole batch throws Error. The gradients of weight and
 /// bias are this rank's sums; the gradient reducer adds the ranks. Running statistics take the
-/// unbiased variance; Phase::kRecompute leaves them alone.
+/// unbiased variance; Phase::kRecompute leaves them alone. With weight and bias both frozen it
+/// normalises by its running statistics and leaves them alone, also in training.
 class SyncBatchNorm : public torch::nn::Module {
  public:
   SyncBatchNorm(std::int64_t channels, double momentum, comm::Collectives& collectives,
@@ -32,6 +33,8 @@ class SyncBatchNorm : public torch::nn::Module {
   at::Tensor weight, bias, running_mean, running_var, num_batches_tracked;
 
  private:
+  [[nodiscard]] bool is_frozen() const;
+
   comm::Collectives* collectives_;
   double momentum_;
   double eps_;
