@@ -33,6 +33,9 @@ struct Job {
 /// What the command line needs to know: the verbs, and the words of models, optimizers, schedules.
 [[nodiscard]] const Program& program();
 
+/// What --version says: this build and the libraries it runs with.
+[[nodiscard]] std::string version_text();
+
 /// Writes what was asked for to the standard output; throws Error when that cannot be done.
 void print_output(const std::string& text);
 

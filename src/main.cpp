@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "job.hpp"
-#include "lockstep/base/build_info.hpp"
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/cli.hpp"
 #include "lockstep/base/fault.hpp"
@@ -52,7 +51,7 @@ bool answer(const CommandLine& command_line, bool speak) {
   if (command_line.help) {
     text = help_text(jobs::program(), command_line.verb);
   } else if (command_line.version) {
-    text = build_summary() + "\n";
+    text = jobs::version_text();
   } else if (command_line.list_options) {
     for (const std::string& key : option_keys()) {
       text += key + "\n";

@@ -114,6 +114,14 @@ MpiSession::~MpiSession() {
   if (MPI_Finalize() != MPI_SUCCESS) std::fputs("MPI_Finalize failed\n", stderr);
 }
 
+std::string MpiSession::library_version() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  check_mpi(MPI_Get_library_version(text.data(), &length), "MPI_Get_library_version");
+  const std::string all(text.data());
+  return all.substr(0, all.find('\n'));
+}
+
 void MpiSession::abort(int exit_code) {
   std::fflush(nullptr);
   if (mpi_is_up()) MPI_Abort(MPI_COMM_WORLD, exit_code);

@@ -114,6 +114,11 @@ void RunLog::record(Level level, std::string_view module, std::string_view messa
 
 void RunLog::flush() { impl_->logger->flush(); }
 
+std::string logging_version() {
+  return "spdlog " + std::to_string(SPDLOG_VER_MAJOR) + "." + std::to_string(SPDLOG_VER_MINOR) +
+         "." + std::to_string(SPDLOG_VER_PATCH);
+}
+
 Level level_from_name(std::string_view name) {
   if (name == "debug") return Level::kDebug;
   if (name == "info") return Level::kInfo;

@@ -135,4 +135,6 @@ def test_help_lists_every_shown_option_and_the_exit_codes():
 
 
 def test_version():
-    assert "LibTorch" in command("--version").ok().out
+    text = command("--version").ok().out
+    for library in ("LibTorch", "MPI", "HDF5", "jpeg", "libpng", "zlib", "spdlog"):
+        assert library in text, text

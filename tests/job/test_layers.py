@@ -163,3 +163,26 @@ def test_what_is_allowed_is_not_reported(tmp_path):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
     assert violations(tmp_path) == []
+
+
+# Everything random is a pure function of keys (base/seed): there is no other generator.
+GENERATOR = re.compile(
+    r"std::(mt19937|minstd|ranlux|knuth|default_random_engine|random_device|shuffle)|"
+    r"\b(s?rand|[dlm]rand48|random)\(|manual_seed|at::(rand|bernoulli|normal|dropout)|"
+    r"torch::(rand|bernoulli|normal|dropout)|\.(uniform|normal|bernoulli|random)_\(")
+
+
+def test_there_is_no_other_generator():
+    found = []
+    for folder in ("src", "include", "jobs", "data_tools"):
+        for file in sorted((_ROOT / folder).rglob("*.[ch]pp")):
+            for number, line in enumerate(file.read_text().splitlines(), 1):
+                if GENERATOR.search(line.split("//")[0]):
+                    found.append(f"{file.relative_to(_ROOT)}:{number}: {line.strip()}")
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("line", ["std::mt19937 g(3);", "x = rand();", "torch::manual_seed(1);",
+                                  "w.normal_(0, 1);", "at::randn({3});"])
+def test_another_generator_would_be_found(line):
+    assert GENERATOR.search(line)

@@ -50,8 +50,8 @@ struct RunConfig {
     double dropout = 0;          // probability
     std::string init = "model";  // model | kaiming_fan_in | kaiming_fan_out | xavier
     double bn_momentum = 0.1;
-    std::string weights;         // file to begin with; empty: drawn anew
-    bool weights_strict = true;  // names must agree
+    std::string weights;                          // file to begin with; empty: drawn anew
+    bool weights_strict = true;                   // names must agree
     std::string freeze;                           // prefixes of parameter names, comma separated
     std::string memory_format = "channels_last";  // channels_last | contiguous
   } model;

@@ -37,6 +37,9 @@ class MpiSession {
   /// ends the process with exit code 1. Default: as MpiOptions.
   void set_timeout(double seconds) noexcept { timeout_s_ = seconds; }
 
+  /// "Open MPI v4.1.4, ...": the library this process runs with.
+  [[nodiscard]] static std::string library_version();
+
   /// MPI_Abort on the world. Does not return.
   [[noreturn]] static void abort(int exit_code);
 

@@ -47,6 +47,9 @@ class RunLog {
   std::unique_ptr<Impl> impl_;
 };
 
+/// "spdlog 1.10.0": the library that the log is written with.
+[[nodiscard]] std::string logging_version();
+
 /// "debug", "info", "warning", "error".
 [[nodiscard]] Level level_from_name(std::string_view name);
 

@@ -1,0 +1,12 @@
+#include "job.hpp"
+#include "lockstep/base/build_info.hpp"
+#include "lockstep/data/library_versions.hpp"
+
+namespace lockstep::jobs {
+
+std::string version_text() {
+  return build_summary() + "\n" + comm::MpiSession::library_version() + "\n" +
+         data::library_versions() + "\n" + report::logging_version() + "\n";
+}
+
+}  // namespace lockstep::jobs
