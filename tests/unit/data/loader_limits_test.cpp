@@ -11,6 +11,7 @@
 
 #include "lockstep/base/check.hpp"
 #include "lockstep/data/loader.hpp"
+#include "lockstep/data/shard_reader.hpp"
 #include "small_set.hpp"
 
 namespace lockstep::data {

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "lockstep/base/check.hpp"
+#include "lockstep/data/shard_reader.hpp"
 #include "small_set.hpp"
 
 namespace lockstep::data {
