@@ -33,7 +33,7 @@ std::string resolve(const std::string& path) {
                      "give a checkpoint folder, or the file best or latest beside them");
   }
   const auto name = json["checkpoint"].get<std::string>();
-  const std::string folder = (fs::path(path).parent_path() / name).string();
+  std::string folder = (fs::path(path).parent_path() / name).string();
   if (name.empty() || name == ".." || name.find('/') != std::string::npos) {
     throw Error("pointer '" + path + "' is damaged",
                 "'" + name + "' is no name of a folder beside it",
