@@ -91,7 +91,11 @@ MpiSession::MpiSession(int& argc, char**& argv) {
 #ifdef OPEN_MPI
   // Without a rendezvous Open MPI sees one task, or ends the process inside MPI_Init with words
   // about its own build.
-  if (!offers_rendezvous(environment)) check_launcher(1, environment);
+  if (!offers_rendezvous(environment)) {
+    check_launcher(1, environment);
+    // A lone process would start a daemon of Open MPI's beside it, for MPI_Comm_spawn alone.
+    ::setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+  }
 #endif
   // A watchdog thread may speak beside the training thread; who finds a lower level acts alone.
   int provided = MPI_THREAD_SINGLE;
