@@ -38,6 +38,9 @@ std::string request(const CommandLine& line) {
         std::pair("options", line.list_options), std::pair("print-config", line.print_config)}) {
     text += wanted ? std::string(" --") + name : "";
   }
+  for (const auto& [name, value] : line.verb_options) {
+    text += " --" + name + " " + value;
+  }
   return text;
 }
 

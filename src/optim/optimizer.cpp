@@ -26,7 +26,7 @@ std::vector<Choice> optimizer_list() {
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,
-                                          std::vector<NamedParameter> parameters) {
+                                          const std::vector<NamedParameter>& parameters) {
   require_value(options.weight_decay >= 0, "optim.weight_decay", options.weight_decay,
                 "a number from 0");
   if (options.name == "sgd") {

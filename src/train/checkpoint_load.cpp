@@ -19,6 +19,12 @@ namespace {
 /// The folder that a checkpoint path stands for; a pointer file is followed and its digest checked.
 std::string resolve(const std::string& path) {
   if (fs::is_directory(path)) {
+    for (const char* inside : {"/checkpoints/best", "/best"}) {
+      if (!fs::exists(path + "/" + kManifestFile) && fs::exists(path + inside)) {
+        throw UsageError("'" + path + "' is no checkpoint", "it holds those of a run",
+                         "did you mean " + path + inside + "?");
+      }
+    }
     return path;
   }
   if (!fs::exists(path)) {
@@ -32,7 +38,7 @@ std::string resolve(const std::string& path) {
                      "give a checkpoint folder, or the file best or latest beside them");
   }
   const auto name = json["checkpoint"].get<std::string>();
-  const std::string folder = (fs::path(path).parent_path() / name).string();
+  std::string folder = (fs::path(path).parent_path() / name).string();
   if (name.empty() || name == ".." || name.find('/') != std::string::npos) {
     throw Error("pointer '" + path + "' is damaged",
                 "'" + name + "' is no name of a folder beside it",

@@ -44,7 +44,7 @@ class Optimizer {
 [[nodiscard]] std::vector<Choice> optimizer_list();
 
 /// Throws UsageError on an unknown name.
-[[nodiscard]] std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,
-                                                        std::vector<NamedParameter> parameters);
+[[nodiscard]] std::unique_ptr<Optimizer> make_optimizer(
+    const OptimizerOptions& options, const std::vector<NamedParameter>& parameters);
 
 }  // namespace lockstep::optim
