@@ -163,6 +163,7 @@ std::unique_ptr<data::ShardSet> open_set(comm::Collectives& control, const std::
                        "pack pictures into it with pack_images");
     }
   });
+  comm::require_same(control, set->info().set_id, "the set of " + key + " (its set id)");
   comm::require_same(control, data::to_json(set->info()) + data::labels_digest(*set),
                      "the set of " + key);
   return set;

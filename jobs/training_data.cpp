@@ -127,7 +127,17 @@ void log_data(JobContext& context, const TrainingData& sets) {
     }
   }
   if (sets.split.val.empty()) {
-    context.log.warning("train", "there is no validation set: the last model counts as the best");
+    const double holdout = context.command_line.config.data.holdout;
+    const bool rounded = holdout > 0 && !sets.own_val;
+    context.log.warning("train",
+                        std::string("there is no validation set") +
+                            (rounded ? " (data.holdout of each class rounds to none)" : "") +
+                            ": the last model counts as the best");
+  }
+  const std::int64_t batch = context.command_line.config.train.batch_size;
+  if (batch > static_cast<std::int64_t>(sets.split.train.size())) {
+    context.log.warning("train", "train.batch_size=" + std::to_string(batch) +
+                                     " is more than the training samples: an epoch is one update");
   }
 }
 

@@ -37,6 +37,11 @@ std::string request(const CommandLine& line) {
         std::pair("options", line.list_options), std::pair("print-config", line.print_config)}) {
     text += wanted ? std::string(" --") + name : "";
   }
+  for (const auto& [name, values] : line.verb_options) {
+    for (const std::string& value : values) {
+      text += " --" + name + " " + value;
+    }
+  }
   return text;
 }
 

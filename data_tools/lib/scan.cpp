@@ -62,6 +62,11 @@ void check_name(const std::string& path) {
   }
 }
 
+[[noreturn]] void refuse(const fs::path& path, const std::error_code& error) {
+  throw UsageError("cannot look at '" + path.string() + "'", error.message(),
+                   "check its name, the length of its path and its rights, or move it away");
+}
+
 fs::directory_iterator open_folder(const fs::path& folder) {
   std::error_code error;
   fs::directory_iterator entries(folder, error);
@@ -83,7 +88,8 @@ class Walker {
   void walk(const std::string& relative, std::int32_t label, bool hidden) {
     std::error_code error;
     const std::string real = fs::canonical(root_ / relative, error).string();
-    if (error || !open_.insert(real).second) {
+    if (error) refuse(root_ / relative, error);
+    if (!open_.insert(real).second) {
       ++result_.ignored["link to a folder around it"];
       return;
     }
@@ -99,7 +105,11 @@ class Walker {
              bool hidden) {
     std::error_code error;
     const fs::file_type type = fs::status(entry.path(), error).type();
-    // A broken link stays a file: reading it will say what is wrong.
+    // A broken link, or one in a circle, stays a file: reading it will say what is wrong. What
+    // cannot be looked at for another reason could be a folder full of pictures.
+    if (type == fs::file_type::none && error != std::errc::too_many_symbolic_link_levels) {
+      refuse(entry.path(), error);
+    }
     const bool file = type == fs::file_type::regular || type == fs::file_type::not_found ||
                       type == fs::file_type::none || type == fs::file_type::unknown;
     if (type == fs::file_type::directory) {

@@ -17,6 +17,8 @@ int run_tool(const std::string& name, const std::function<void()>& body) {
     std::cerr << name << ": error: " << message << '\n';
   };
   turn_signal_into_error(SIGXFSZ);
+  // Nobody may be left to read the progress; the work goes on.
+  turn_signal_into_error(SIGPIPE);
   try {
     body();
     std::cout << std::flush;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <new>
 #include <numeric>
 #include <system_error>
@@ -35,7 +36,15 @@ void require(bool holds, std::string_view problem, std::string_view why, std::st
 std::string message_of(const std::exception& error) {
   std::string text = error.what();
   if (dynamic_cast<const Error*>(&error) != nullptr) return text;
+  if (const auto* file = dynamic_cast<const std::filesystem::filesystem_error*>(&error)) {
+    return compose("cannot use '" + file->path1().string() + "'", file->code().message(),
+                   "check the path and its rights");
+  }
   std::string first = text.substr(0, text.find('\n'));
+  if (const auto* system = dynamic_cast<const std::system_error*>(&error)) {
+    return compose("the system refused a request", system->code().message(),
+                   "raise its limits (see ulimit -a), or use fewer threads");
+  }
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
       first.find("can't allocate memory") != text.npos ||
       first.find("out of memory") != text.npos) {

@@ -83,6 +83,8 @@ std::string file_text(const std::string& path, const std::string& from) {
 
 class Reader {
  public:
+  explicit Reader(bool may_include) : may_include_(may_include) {}
+
   std::vector<Assignment> take() { return std::move(assignments_); }
 
   void read_file(const std::string& path, const std::string& from) {
@@ -223,6 +225,11 @@ class Reader {
       throw UsageError(file.place() + ": include names no file", "the value is empty",
                        "write include = other.cfg");
     }
+    if (!may_include_) {
+      throw UsageError(file.place() + ": a saved configuration includes nothing",
+                       "it would be what another file says today",
+                       "use a checkpoint written by this program");
+    }
     const fs::path target = (fs::path(file.name).parent_path() / path).lexically_normal();
     read_file(target.string(), file.place() + ": ");
   }
@@ -239,6 +246,7 @@ class Reader {
                      "no option has this name", key_suggestion(file.section, key));
   }
 
+  bool may_include_;
   std::vector<Assignment> assignments_;
   std::vector<fs::path> open_;  ///< files being read, outermost first
   int files_ = 0;               ///< read so far
@@ -247,13 +255,13 @@ class Reader {
 }  // namespace
 
 std::vector<Assignment> read_config_file(const std::string& path) {
-  Reader reader;
+  Reader reader(true);
   reader.read_file(path, "");
   return reader.take();
 }
 
 std::vector<Assignment> read_config_text(const std::string& text, const std::string& name) {
-  Reader reader;
+  Reader reader(false);
   reader.read_text(text, name);
   return reader.take();
 }

@@ -32,8 +32,7 @@ inline constexpr const char* kDefaultOrigin = "default";
 /// \\ \n \r. Throws UsageError with file and line.
 [[nodiscard]] std::vector<Assignment> read_config_file(const std::string& path);
 
-/// As read_config_file, of a text that `name` stands for; includes are relative to the folder of
-/// `name`.
+/// As read_config_file, of a text of one piece that `name` stands for: an include line is an error.
 [[nodiscard]] std::vector<Assignment> read_config_text(const std::string& text,
                                                        const std::string& name);
 

@@ -9,7 +9,9 @@
 #include <cstdlib>
 #include <exception>
 #include <mutex>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include "launcher.hpp"
 #include "mpi_check.hpp"
@@ -44,28 +46,24 @@ bool mpi_is_up() {
          MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0;
 }
 
-/// MPI_Finalize waits for all ranks and cannot be asked whether it is done: a thread watches it.
-class FinalizeDeadline {
+/// Some calls wait for all ranks and cannot be asked whether they are done: a thread watches them.
+class CallDeadline {
  public:
-  FinalizeDeadline(double seconds, int rank) {
-    watcher_ = std::thread([this, seconds, rank] {
+  /// `message` is what is said before the process ends.
+  CallDeadline(double seconds, std::string message) {
+    watcher_ = std::thread([this, seconds, message = std::move(message)] {
       std::unique_lock lock(mutex_);
       if (wake_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return done_; })) {
         return;
       }
-      std::fprintf(
-          stderr,
-          "lockstep: error: rank %d: MPI_Finalize did not finish within %g s (another rank "
-          "stopped or hangs) - look at the messages of the other ranks, or raise "
-          "comm.timeout\n",
-          rank, seconds);
+      std::fprintf(stderr, "lockstep: error: %s\n", message.c_str());
       std::fflush(nullptr);
       std::_Exit(1);
     });
   }
-  FinalizeDeadline(const FinalizeDeadline&) = delete;
-  FinalizeDeadline& operator=(const FinalizeDeadline&) = delete;
-  ~FinalizeDeadline() {
+  CallDeadline(const CallDeadline&) = delete;
+  CallDeadline& operator=(const CallDeadline&) = delete;
+  ~CallDeadline() {
     {
       const std::lock_guard lock(mutex_);
       done_ = true;
@@ -81,6 +79,33 @@ class FinalizeDeadline {
   std::thread watcher_;
 };
 
+std::string seconds_text(double seconds) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%g s", seconds);
+  return text.data();
+}
+
+/// Seconds that the start may take; no option is read before it.
+double start_timeout() {
+  constexpr double kDefault = 120;
+  const char* given = environment("LOCKSTEP_START_TIMEOUT");
+  const double seconds = given == nullptr ? kDefault : std::strtod(given, nullptr);
+  return seconds > 0 && seconds < 1e7 ? seconds : kDefault;
+}
+
+std::string start_message(double seconds) {
+  return "MPI_Init did not finish within " + seconds_text(seconds) +
+         " (a rank is missing, has stopped, or runs another program) - look at the other ranks, or "
+         "set LOCKSTEP_START_TIMEOUT to more seconds";
+}
+
+std::string end_message(double seconds, int rank) {
+  return "rank " + std::to_string(rank) + ": MPI_Finalize did not finish within " +
+         seconds_text(seconds) +
+         " (another rank stopped or hangs) - look at the messages of the other ranks, or raise "
+         "comm.timeout";
+}
+
 }  // namespace
 
 MpiSession::MpiSession(int& argc, char**& argv) {
@@ -91,11 +116,19 @@ MpiSession::MpiSession(int& argc, char**& argv) {
 #ifdef OPEN_MPI
   // Without a rendezvous Open MPI sees one task, or ends the process inside MPI_Init with words
   // about its own build.
-  if (!offers_rendezvous(environment)) check_launcher(1, environment);
+  if (!offers_rendezvous(environment)) {
+    check_launcher(1, environment);
+    // A lone process would start a daemon of Open MPI's beside it, for MPI_Comm_spawn alone.
+    ::setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+  }
 #endif
   // A watchdog thread may speak beside the training thread; who finds a lower level acts alone.
   int provided = MPI_THREAD_SINGLE;
-  check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
+  {
+    const double seconds = start_timeout();
+    const CallDeadline deadline(seconds, start_message(seconds));
+    check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
+  }
   check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   world_ = read_world();
   try {
@@ -110,7 +143,7 @@ MpiSession::~MpiSession() {
   // On the way out of an exception the other ranks may be anywhere: MPI_Finalize would wait for
   // them.
   if (std::uncaught_exceptions() > 0 || !mpi_is_up()) return;
-  const FinalizeDeadline deadline(timeout_s_, world_.rank);
+  const CallDeadline deadline(timeout_s_, end_message(timeout_s_, world_.rank));
   if (MPI_Finalize() != MPI_SUCCESS) std::fputs("MPI_Finalize failed\n", stderr);
 }
 

@@ -23,6 +23,9 @@ extern std::mutex g_mutex;
 template <typename Call>
 auto counted(std::string* reason, Call&& call) {
   const std::lock_guard lock(g_mutex);
+  // Every file is closed by its handle; HDF5's own clean-up at exit crashes after a failed close.
+  static const bool no_clean_up = H5dont_atexit() >= 0;
+  static_cast<void>(no_clean_up);
   // The error stack prints to stderr by default; in thread-safe builds it is per thread.
   thread_local const bool quiet = H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr) >= 0;
   static_cast<void>(quiet);

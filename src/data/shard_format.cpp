@@ -142,6 +142,10 @@ SetInfo read_set_info(const std::string& folder) {
   const auto kind = std::filesystem::status(path, error);
   if (!std::filesystem::exists(kind)) refuse(error ? error.message() : "there is no such file");
   if (!std::filesystem::is_regular_file(kind)) refuse("it is not a regular file");
+  constexpr std::uintmax_t kLargest = 1U << 28U;  // some 2 million shards
+  if (std::filesystem::file_size(path, error) > kLargest || error) {
+    refuse(error ? error.message() : "it is larger than 256 MiB");
+  }
   errno = 0;
   std::ifstream in(path, std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(in)), {});

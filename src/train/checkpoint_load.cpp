@@ -20,6 +20,12 @@ namespace {
 /// The folder that a checkpoint path stands for; a pointer file is followed and its digest checked.
 std::string resolve(const std::string& path) {
   if (fs::is_directory(path)) {
+    for (const char* inside : {"/checkpoints/best", "/best"}) {
+      if (!fs::exists(path + "/" + kManifestFile) && fs::exists(path + inside)) {
+        throw UsageError("'" + path + "' is no checkpoint", "it holds those of a run",
+                         "did you mean " + path + inside + "?");
+      }
+    }
     return path;
   }
   if (!fs::exists(path)) {

@@ -23,9 +23,10 @@ def test_missing_checkpoint(tiny_set, tmp_path):
         said_once(evaluate(tmp_path / "nothing", tiny_set(24), ranks), USAGE, "nothing")
 
 
-def test_no_checkpoint(finished, tiny_set):
+def test_no_checkpoint(finished, tiny_set, tmp_path):
     said_once(evaluate(finished.folder / "metrics.csv", tiny_set(24)), USAGE, "metrics.csv")
-    said_once(evaluate(finished.folder, tiny_set(24)), None, "MANIFEST.json")
+    (tmp_path / "empty").mkdir()
+    said_once(evaluate(tmp_path / "empty", tiny_set(24)), None, "MANIFEST.json")
 
 
 def flip_byte(file):
@@ -69,3 +70,9 @@ def test_evaluate_on_a_set_that_does_not_fit(finished, tiny_set):
     said_once(evaluate(path, tiny_set(24, size=8)), USAGE, "8x8")
     said_once(evaluate(path, tiny_set(24, classes=2)), USAGE, "classes")
     said_once(harness.lockstep(0, "evaluate", {"checkpoint": path}), USAGE, "data.test")
+
+
+def test_the_folder_of_a_run_is_no_checkpoint_but_names_it(finished, tiny_set):
+    for path in (finished.folder, finished.folder / "checkpoints"):
+        result = evaluate(path, tiny_set(24))
+        said_once(result, USAGE, "is no checkpoint", f"{finished.folder}/checkpoints/best?")

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace lockstep {
@@ -68,6 +70,16 @@ TEST(NearestName, FindsTheClosestOrNone) {
   EXPECT_EQ(nearest_name("momentun", names), "momentum");
   EXPECT_EQ(nearest_name("weigth_decay", names), "weight_decay");
   EXPECT_EQ(nearest_name("dropout", names), "");
+}
+
+TEST(MessageOf, TheSystemsOwnExceptionsGetAReasonAndAnAdvice) {
+  const std::filesystem::filesystem_error file("canonical", "/some/where",
+                                               std::make_error_code(std::errc::permission_denied));
+  EXPECT_EQ(message_of(file),
+            "cannot use '/some/where' (Permission denied) - check the path and its rights");
+  const std::system_error thread(std::make_error_code(std::errc::resource_unavailable_try_again));
+  EXPECT_EQ(message_of(thread).find("the system refused a request (Resource temporarily"), 0U)
+      << message_of(thread);
 }
 
 }  // namespace

@@ -95,5 +95,13 @@ TEST(CheckpointLayer, PrintConfigShowsWhatTheVerbUses) {
   EXPECT_EQ(text.find("[optim]"), std::string::npos);
 }
 
+TEST(CheckpointLayer, ASavedConfigIncludesNothing) {
+  const std::string error = error_text([] {
+    (void)parse({"evaluate", "--checkpoint", "a"}, "include = /etc/passwd\n");
+  });
+  EXPECT_NE(error.find("saved.cfg:1: a saved configuration includes nothing"), std::string::npos)
+      << error;
+}
+
 }  // namespace
 }  // namespace lockstep
