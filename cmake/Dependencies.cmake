@@ -13,6 +13,7 @@ find_package(nlohmann_json REQUIRED)
 find_package(JPEG REQUIRED)
 find_package(PNG REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(LibArchive REQUIRED)
 
 # Adds lockstep::<name> from a header and, if given, a library.
 function(lockstep_find_plain name header library package)

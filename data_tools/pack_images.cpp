@@ -1,5 +1,5 @@
 #include "lib/pack_request.hpp"
-#include "lib/staging.hpp"
+#include "lib/stop.hpp"
 #include "lib/tool.hpp"
 
 int main(int argc, char** argv) {

@@ -4,6 +4,7 @@
 #include <boost/program_options.hpp>
 #include <iostream>
 
+#include "lockstep/base/build_info.hpp"
 #include "lockstep/base/check.hpp"
 
 namespace lockstep::tools {
@@ -20,23 +21,32 @@ std::string joined(const std::vector<std::string>& words, const std::string& bet
 }  // namespace
 
 CommandLine::CommandLine(std::string tool, std::string about, std::vector<std::string> places)
-    : tool_(std::move(tool)), about_(std::move(about)), places_(std::move(places)) {
+    : tool_(std::move(tool)), about_(std::move(about)) {
+  for (std::string& place : places) {
+    const bool several = place.ends_with("...");
+    places_.push_back({several ? place.substr(0, place.size() - 3) : std::move(place), several});
+  }
   add_flag("help", "show this text");
+  add_flag("version", "show the version");
 }
 
 void CommandLine::add(const std::string& name, const std::string& help, const std::string& fallback,
                       const std::vector<std::string>& words) {
-  options_.push_back({name, help, fallback, words, false});
+  options_.push_back({name, help, fallback, words, Option::Kind::kValue});
+}
+
+void CommandLine::add_list(const std::string& name, const std::string& help) {
+  options_.push_back({name, help, {}, {}, Option::Kind::kList});
 }
 
 void CommandLine::add_flag(const std::string& name, const std::string& help) {
-  options_.push_back({name, help, {}, {}, true});
+  options_.push_back({name, help, {}, {}, Option::Kind::kFlag});
 }
 
 bool CommandLine::parse(int argc, const char* const* argv) {
   po::options_description table;
   for (const Option& option : options_) {
-    if (option.flag) {
+    if (option.kind == Option::Kind::kFlag) {
       table.add_options()(option.name.c_str(), "");
     } else {
       table.add_options()(option.name.c_str(), po::value<std::string>(), "");
@@ -45,6 +55,7 @@ bool CommandLine::parse(int argc, const char* const* argv) {
   po::options_description all;
   all.add(table).add_options()("place", po::value<std::vector<std::string>>(), "");
   namespace style = po::command_line_style;
+  std::vector<std::string> placed;
   try {
     const po::parsed_options parsed =
         po::command_line_parser(argc, argv)
@@ -57,12 +68,7 @@ bool CommandLine::parse(int argc, const char* const* argv) {
       if (option.position_key < 0) {
         accept(option.string_key, option.value.empty() ? "" : option.value.front());
       } else {
-        const auto place = static_cast<std::size_t>(option.position_key);
-        if (place >= places_.size()) {
-          throw UsageError("'" + option.value.front() + "' is one argument too many",
-                           tool_ + " takes " + joined(places_, " "), "see " + tool_ + " --help");
-        }
-        values_[places_[place]] = option.value.front();
+        placed.push_back(option.value.front());
       }
     }
   } catch (const po::unknown_option& error) {
@@ -79,19 +85,38 @@ bool CommandLine::parse(int argc, const char* const* argv) {
     print_help();
     return false;
   }
-  for (const std::string& place : places_) {
-    if (!given(place)) {
-      throw UsageError(place + " is not given", tool_ + " takes " + joined(places_, " "),
+  if (given("version")) {
+    std::cout << build_summary() << '\n';
+    return false;
+  }
+  assign_places(placed);
+  return true;
+}
+
+void CommandLine::assign_places(const std::vector<std::string>& values) {
+  const std::size_t spare = values.size() - std::min(values.size(), places_.size());
+  const bool room =
+      std::any_of(places_.begin(), places_.end(), [](const Place& place) { return place.several; });
+  if (spare > 0 && !room) {
+    throw UsageError("'" + values[places_.size()] + "' is one argument too many",
+                     tool_ + " takes " + usage(), "see " + tool_ + " --help");
+  }
+  auto next = values.begin();
+  for (const Place& place : places_) {
+    if (next == values.end()) {
+      throw UsageError(place.name + " is not given", tool_ + " takes " + usage(),
                        "see " + tool_ + " --help");
     }
+    const auto end = next + 1 + (place.several ? static_cast<std::ptrdiff_t>(spare) : 0);
+    values_[place.name].assign(next, end);
+    next = end;
   }
-  return true;
 }
 
 void CommandLine::accept(const std::string& name, const std::string& value) {
   const auto option = std::find_if(options_.begin(), options_.end(),
                                    [&](const Option& o) { return o.name == name; });
-  if (given(name)) {
+  if (given(name) && option->kind != Option::Kind::kList) {
     throw UsageError("--" + name + " is given twice", "it has one value", "leave one of them out");
   }
   const auto& words = option->words;
@@ -101,26 +126,40 @@ void CommandLine::accept(const std::string& name, const std::string& value) {
                      "allowed: " + joined(words, ", "),
                      nearest.empty() ? "choose one of them" : "did you mean " + nearest + "?");
   }
-  values_[name] = value;
+  values_[name].push_back(value);
 }
 
 const std::string& CommandLine::text(const std::string& name) const {
-  if (const auto found = values_.find(name); found != values_.end()) return found->second;
+  if (const auto found = values_.find(name); found != values_.end()) return found->second.front();
   return std::find_if(options_.begin(), options_.end(),
                       [&](const Option& o) { return o.name == name; })
       ->fallback;
 }
 
+const std::vector<std::string>& CommandLine::texts(const std::string& name) const {
+  static const std::vector<std::string> kNone;
+  const auto found = values_.find(name);
+  return found == values_.end() ? kNone : found->second;
+}
+
 bool CommandLine::given(const std::string& name) const { return values_.contains(name); }
 
+std::string CommandLine::usage() const {
+  std::string text;
+  for (const Place& place : places_) {
+    text += (text.empty() ? "" : " ") + place.name + (place.several ? "..." : "");
+  }
+  return text;
+}
+
 void CommandLine::print_help() const {
-  std::cout << "Usage: " << tool_ << ' ' << joined(places_, " ") << " [options]\n\n"
+  std::cout << "Usage: " << tool_ << ' ' << usage() << " [options]\n\n"
             << about_ << "\n\nOptions:\n";
   for (const Option& option : options_) {
     std::string left = "  --" + option.name;
     if (!option.words.empty()) {
       left += " " + joined(option.words, "|");
-    } else if (!option.flag) {
+    } else if (option.kind != Option::Kind::kFlag) {
       left += " ...";
     }
     left.resize(std::max<std::size_t>(left.size() + 2, 32), ' ');

@@ -11,18 +11,24 @@ namespace lockstep::tools {
 class CommandLine {
  public:
   /// `about` is the text above the options; `places` names the positional arguments, all needed.
+  /// "IN..." takes one or more, as many as the others leave, and is called "IN" below.
   CommandLine(std::string tool, std::string about, std::vector<std::string> places);
 
   /// An option with a value; one of `words` when any are given. No default: "".
   void add(const std::string& name, const std::string& help, const std::string& fallback = {},
            const std::vector<std::string>& words = {});
+  /// An option with a value that may be given several times.
+  void add_list(const std::string& name, const std::string& help);
   void add_flag(const std::string& name, const std::string& help);
 
-  /// Throws UsageError. With --help prints the help and returns false: there is nothing to do.
+  /// Throws UsageError. With --help or --version prints what that asks for and returns false: there
+  /// is nothing to do.
   [[nodiscard]] bool parse(int argc, const char* const* argv);
 
   /// Value of an option or a place, or its default.
   [[nodiscard]] const std::string& text(const std::string& name) const;
+  /// All values of a place or a list of options, in the order given.
+  [[nodiscard]] const std::vector<std::string>& texts(const std::string& name) const;
   /// Whether the command line gave it.
   [[nodiscard]] bool given(const std::string& name) const;
 
@@ -32,16 +38,22 @@ class CommandLine {
     std::string help;
     std::string fallback;
     std::vector<std::string> words;
-    bool flag = false;
+    enum class Kind { kFlag, kValue, kList } kind = Kind::kValue;
   };
+  struct Place {
+    std::string name;
+    bool several = false;
+  };
+  [[nodiscard]] std::string usage() const;
   void print_help() const;
   void accept(const std::string& name, const std::string& value);
+  void assign_places(const std::vector<std::string>& values);
 
   std::string tool_;
   std::string about_;
-  std::vector<std::string> places_;
+  std::vector<Place> places_;
   std::vector<Option> options_;
-  std::map<std::string, std::string> values_;
+  std::map<std::string, std::vector<std::string>> values_;
 };
 
 }  // namespace lockstep::tools

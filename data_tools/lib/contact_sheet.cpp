@@ -1,14 +1,12 @@
 #include "lib/contact_sheet.hpp"
 
-#include <png.h>
 #include <stb/stb_easy_font.h>
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <vector>
 
-#include "lockstep/base/check.hpp"
+#include "lib/png_file.hpp"
 #include "lockstep/data/image_resize.hpp"
 
 namespace lockstep::tools {
@@ -104,16 +102,7 @@ void write_contact_sheet(const data::ShardSet& set, std::int64_t count, const st
     const auto label = static_cast<std::size_t>(set.labels()[static_cast<std::size_t>(id)]);
     draw_text(canvas, top + kCell + 2, left, kCell, set.info().classes[label]);
   }
-  png_image png;
-  std::memset(&png, 0, sizeof png);
-  png.version = PNG_IMAGE_VERSION;
-  png.width = static_cast<png_uint_32>(canvas.width);
-  png.height = static_cast<png_uint_32>(canvas.height);
-  png.format = PNG_FORMAT_RGB;
-  const bool written =
-      png_image_write_to_file(&png, file.c_str(), 0, canvas.rgb.data(), 0, nullptr) != 0;
-  require(written, "cannot write '" + file + "'", static_cast<const char*>(png.message),
-          "give a file in a folder that can be written");
+  write_png(file, {canvas.height, canvas.width, std::move(canvas.rgb)});
 }
 
 }  // namespace lockstep::tools

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lib/pack.hpp"
+#include "lib/sample_source.hpp"
 #include "lockstep/base/seed.hpp"
 #include "lockstep/data/image_decode.hpp"
 #include "lockstep/data/shard_writer.hpp"
@@ -21,21 +22,22 @@ struct Decoded {
   std::exception_ptr error;
 };
 
-/// Reads, decodes and resizes files on threads and hands them over in shuffled order, one by one.
-/// Pictures that wait for their turn are bounded in number and, but for the next one, in bytes.
+/// Decodes and resizes the samples of a source on threads and hands them over in shuffled order,
+/// one by one. Pictures that wait for their turn are bounded in number and, but for the next one,
+/// in bytes.
 class DecodePool {
  public:
   /// Both must outlive the pool.
-  DecodePool(const PackOptions& options, const std::vector<FoundFile>& files);
+  DecodePool(const PackOptions& options, const SampleSource& source);
   ~DecodePool();
   DecodePool(const DecodePool&) = delete;
   DecodePool& operator=(const DecodePool&) = delete;
 
-  /// The file at a position of the shuffled order.
-  [[nodiscard]] const FoundFile& file(std::size_t position) const {
-    return files_[order_(position)];
+  /// The sample at a position of the shuffled order.
+  [[nodiscard]] const Sample& sample(std::size_t position) const {
+    return source_.samples[order_(position)];
   }
-  /// The picture at the next position; at most files.size() times.
+  /// The picture at the next position; at most source.samples.size() times.
   [[nodiscard]] Decoded take();
 
  private:
@@ -44,11 +46,11 @@ class DecodePool {
     Decoded decoded;
   };
   void work();
-  [[nodiscard]] Decoded decode(const FoundFile& found) const;
+  [[nodiscard]] Decoded decode(const Sample& sample) const;
   [[nodiscard]] bool may_claim() const;
 
   const PackOptions& options_;
-  const std::vector<FoundFile>& files_;
+  const SampleSource& source_;
   Permutation order_;
   std::mutex mutex_;
   std::condition_variable room_;   // for the threads

@@ -4,9 +4,10 @@
 #include <memory>
 
 #include "lib/decode_pool.hpp"
-#include "lib/pack_progress.hpp"
-#include "lib/staging.hpp"
+#include "lib/progress.hpp"
+#include "lib/stop.hpp"
 #include "lockstep/base/check.hpp"
+#include "lockstep/data/shard_writer.hpp"
 
 namespace lockstep::tools {
 namespace {
@@ -37,18 +38,16 @@ std::string options_text(const PackOptions& options, const data::Image& first) {
   return text;
 }
 
-data::SetWriterOptions writer_options(const PackOptions& options,
-                                      const std::vector<std::string>& classes,
-                                      const std::vector<FoundFile>& files,
+data::SetWriterOptions writer_options(const PackOptions& options, const SampleSource& source,
                                       const data::Image& first) {
   data::SetWriterOptions writer;
   writer.height = first.height;
   writer.width = first.width;
-  writer.classes = classes;
-  writer.planned_samples = static_cast<std::int64_t>(files.size());
+  writer.classes = source.classes;
+  writer.planned_samples = static_cast<std::int64_t>(source.samples.size());
   writer.shards = shards_for(options, writer.planned_samples, first.height * first.width * 3);
-  for (const FoundFile& file : files) {
-    writer.path_bytes = std::max(writer.path_bytes, static_cast<std::int64_t>(file.path.size()));
+  for (const Sample& sample : source.samples) {
+    writer.path_bytes = std::max(writer.path_bytes, static_cast<std::int64_t>(sample.path.size()));
   }
   writer.options_text = options_text(options, first);
   return writer;
@@ -72,9 +71,9 @@ struct CommonSize {
   }
 };
 
-void check_classes(const PackSummary& summary, const std::vector<FoundFile>& files) {
-  for (const FoundFile& file : files) {
-    const auto label = static_cast<std::size_t>(file.label);
+void check_classes(const PackSummary& summary, const std::vector<Sample>& samples) {
+  for (const Sample& sample : samples) {
+    const auto label = static_cast<std::size_t>(sample.label);
     require(summary.info.class_counts[label] > 0,
             "no picture of class '" + summary.info.classes[label] + "' could be packed",
             "all its files are bad",
@@ -84,41 +83,42 @@ void check_classes(const PackSummary& summary, const std::vector<FoundFile>& fil
 
 }  // namespace
 
-PackSummary pack_files(const PackOptions& options, const std::vector<std::string>& classes,
-                       const std::vector<FoundFile>& files, const std::string& folder) {
+PackSummary pack_samples(const PackOptions& options, SampleSource source,
+                         const std::string& folder) {
   PackSummary summary;
-  DecodePool pool(options, files);
-  PackProgress progress(files.size());
+  std::sort(source.samples.begin(), source.samples.end(), comes_before);
+  DecodePool pool(options, source);
+  Progress progress("packed", source.samples.size());
   std::unique_ptr<data::SetWriter> writer;
   CommonSize common;
-  for (std::size_t position = 0; position < files.size(); ++position) {
+  for (std::size_t position = 0; position < source.samples.size(); ++position) {
     throw_if_stopped();
     const Decoded decoded = pool.take();
-    const FoundFile& file = pool.file(position);
+    const Sample& sample = pool.sample(position);
     try {
       if (decoded.error) std::rethrow_exception(decoded.error);
     } catch (const data::ImageError& error) {
       if (!options.skip_bad) throw;
-      ++summary.bad[error.kind()];
+      summary.bad.push_back({sample.origin, error.kind()});
       if (summary.bad_examples.size() < kBadExamples) {
         summary.bad_examples.emplace_back(error.what());
       }
       continue;
     }
     if (!writer) {
-      common = {file.path, decoded.image.height, decoded.image.width};
-      writer = std::make_unique<data::SetWriter>(
-          folder, writer_options(options, classes, files, decoded.image));
+      common = {sample.path, decoded.image.height, decoded.image.width};
+      writer =
+          std::make_unique<data::SetWriter>(folder, writer_options(options, source, decoded.image));
     }
-    common.check(decoded.image, file.path);
-    writer->append(decoded.image.rgb, decoded.digest, file.label, file.path);
+    common.check(decoded.image, sample.path);
+    writer->append(decoded.image.rgb, decoded.digest, sample.label, sample.path);
     progress.update(position + 1);
   }
   require(writer != nullptr, "the set would be empty", "no picture could be used",
           summary.bad_examples.empty() ? "give a folder with pictures"
                                        : "the first reason is: " + summary.bad_examples.front());
   summary.info = writer->finish();
-  if (!options.allow_empty_classes) check_classes(summary, files);
+  if (!options.allow_empty_classes) check_classes(summary, source.samples);
   return summary;
 }
 

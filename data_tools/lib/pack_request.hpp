@@ -11,11 +11,11 @@ namespace lockstep::tools {
 
 /// What the command line of pack_images asks for.
 struct PackRequest {
+  std::vector<std::string> roots;
   std::string output;
   PackOptions pack;
   ScanOptions scan;
   std::vector<double> split;  ///< weights of train, (val,) test; empty: one set
-  bool overwrite = false;
 };
 
 /// Reads the command line; nothing when it only asked for help. Throws UsageError.

@@ -1,203 +1,109 @@
 #include "lib/scan.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cctype>
-#include <cstdio>
-#include <filesystem>
-#include <optional>
+#include <numeric>
 #include <set>
-#include <span>
 
+#include "lib/folder_walk.hpp"
+#include "lib/places.hpp"
 #include "lockstep/base/check.hpp"
-#include "lockstep/base/system.hpp"
-#include "lockstep/data/image_decode.hpp"
 
 namespace lockstep::tools {
-namespace fs = std::filesystem;
 namespace {
 
-bool is_hidden(const std::string& name) { return name.starts_with("."); }
-
-bool has_picture_suffix(const std::string& name) {
-  static constexpr std::array<const char*, 17> kSuffixes{
-      ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp",  ".ppm", ".pgm",
-      ".pbm", ".pnm",  ".tif", ".tiff", ".gif", ".heic", ".heif", ".avif"};
-  std::string suffix = fs::path(name).extension().string();
-  std::transform(suffix.begin(), suffix.end(), suffix.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return std::find(kSuffixes.begin(), kSuffixes.end(), suffix) != kSuffixes.end();
-}
-
-/// The format of a file by its first bytes; nothing when they cannot be read.
-std::optional<data::ImageFormat> sniff(const fs::path& path) {
-  // Whatever it may have become meanwhile, a pipe say, opening it must not wait.
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) return std::nullopt;
-  std::array<std::uint8_t, 16> bytes{};
-  const std::int64_t n = read_at(descriptor, bytes.data(), bytes.size(), 0);
-  ::close(descriptor);
-  if (n < 0) return std::nullopt;
-  return data::detect_format(std::span(bytes).first(static_cast<std::size_t>(n)));
-}
-
-/// The name with every byte that is no printable ASCII as \xNN.
-std::string escaped(const std::string& name) {
-  std::string text;
-  for (const char c : name) {
-    std::array<char, 5> code{};
-    std::snprintf(code.data(), code.size(), "\\x%02x", static_cast<unsigned char>(c));
-    text += c >= ' ' && c < 127 ? std::string(1, c) : std::string(code.data());
-  }
-  return text;
-}
-
-void check_name(const std::string& path) {
-  if (!is_utf8(path)) {
-    throw UsageError("the name '" + escaped(path) + "' cannot be stored", "it is not UTF-8",
-                     "rename it (convmv does it for many files), or move it away");
-  }
-}
-
-[[noreturn]] void refuse(const fs::path& path, const std::error_code& error) {
-  throw UsageError("cannot look at '" + path.string() + "'", error.message(),
-                   "check its name, the length of its path and its rights, or move it away");
-}
-
-fs::directory_iterator open_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::directory_iterator entries(folder, error);
-  if (error) {
-    throw UsageError("cannot read folder '" + folder.string() + "'", error.message(),
-                     "check its name and its rights, or move it away");
-  }
-  return entries;
-}
-
-/// Walks the folders below the root and sorts what it meets.
-class Walker {
+/// The classes of a list, and what an error says about it.
+class Labels {
  public:
-  Walker(fs::path root, ScanResult& result) : root_(std::move(root)), result_(result) {
-    open_.insert(fs::canonical(root_).string());
+  Labels(const std::vector<std::string>& classes, const ScanOptions& options) : options_(options) {
+    for (std::size_t i = 0; i < classes.size(); ++i) {
+      labels_.emplace(classes[i], static_cast<std::int32_t>(i));
+    }
   }
 
-  /// Files below root/relative as pictures of `label`; below a hidden folder all are ignored.
-  void walk(const std::string& relative, std::int32_t label, bool hidden) {
-    std::error_code error;
-    const std::string real = fs::canonical(root_ / relative, error).string();
-    if (error) refuse(root_ / relative, error);
-    if (!open_.insert(real).second) {
-      ++result_.ignored["link to a folder around it"];
-      return;
+  [[nodiscard]] std::int32_t of(const std::string& name, const std::string& root) const {
+    const auto found = labels_.find(name);
+    if (found == labels_.end()) {
+      throw UsageError("class folder '" + name + "' of '" + root + "' is unknown",
+                       options_.classes_from + " has no such class",
+                       "rename or remove the folder, or let all sets have the same classes");
     }
-    for (const auto& entry : open_folder(root_ / relative)) {
-      const std::string name = entry.path().filename().string();
-      visit(entry, relative + "/" + name, label, hidden || is_hidden(name));
-    }
-    open_.erase(real);
+    return found->second;
   }
 
  private:
-  void visit(const fs::directory_entry& entry, const std::string& relative, std::int32_t label,
-             bool hidden) {
-    std::error_code error;
-    const fs::file_type type = fs::status(entry.path(), error).type();
-    // A broken link, or one in a circle, stays a file: reading it will say what is wrong. What
-    // cannot be looked at for another reason could be a folder full of pictures.
-    if (type == fs::file_type::none && error != std::errc::too_many_symbolic_link_levels) {
-      refuse(entry.path(), error);
-    }
-    const bool file = type == fs::file_type::regular || type == fs::file_type::not_found ||
-                      type == fs::file_type::none || type == fs::file_type::unknown;
-    if (type == fs::file_type::directory) {
-      walk(relative, label, hidden);
-    } else if (hidden) {
-      ++result_.ignored["hidden"];
-    } else if (!file) {
-      ++result_.ignored["not a file"];
-    } else if (has_picture_suffix(relative) || is_picture(entry.path())) {
-      check_name(relative);
-      result_.files.push_back({label, relative});
-    }
-  }
-
-  /// Whether a file without a picture's suffix is a picture all the same; counts it if not.
-  bool is_picture(const fs::path& path) {
-    const auto format = sniff(path);
-    if (format == data::ImageFormat::kJpeg || format == data::ImageFormat::kPng) return true;
-    ++result_.ignored[format ? "no picture's suffix, and neither JPEG nor PNG inside"
-                             : "no picture's suffix, and not readable"];
-    return false;
-  }
-
-  fs::path root_;
-  ScanResult& result_;
-  std::set<std::string> open_;  // real paths of the folders around the current one
+  const ScanOptions& options_;
+  std::map<std::string, std::int32_t> labels_;
 };
 
-/// Names of class folders in byte order; everything else at the top is ignored and counted.
-std::vector<std::string> class_folders(const std::string& root, ScanResult& result) {
-  std::vector<std::string> names;
-  for (const auto& entry : open_folder(root)) {
-    std::error_code error;
-    const std::string name = entry.path().filename().string();
-    const bool folder = entry.is_directory(error);
-    if (folder && !is_hidden(name)) {
-      check_name(name);
-      names.push_back(name);
-    } else if (folder) {
-      Walker(root, result).walk(name, 0, true);
-    } else {
-      ++result.ignored[is_hidden(name) ? "hidden" : "not in a class folder"];
+void check_all_found(const ScanOptions& options, const std::set<std::string>& found) {
+  if (!options.every_class_wanted || options.allow_empty_classes) return;
+  for (const std::string& name : options.classes) {
+    if (!found.contains(name)) {
+      throw UsageError("class '" + name + "' of " + options.classes_from + " has no folder",
+                       "a class without pictures cannot be learned",
+                       "correct the list, add the folder, or give --allow-empty-classes");
     }
   }
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
-std::int32_t label_of(const std::string& name, const std::vector<std::string>& classes,
-                      const std::string& root) {
-  const auto place = std::find(classes.begin(), classes.end(), name);
-  if (place == classes.end()) {
-    throw UsageError("class folder '" + name + "' of '" + root + "' is unknown",
-                     "the set of --classes-from has no such class",
-                     "rename or remove the folder, or pack both sets from the same classes");
+void check_none_empty(const ScanResult& result, const std::vector<std::set<std::string>>& folders) {
+  std::vector<bool> filled(result.classes.size());
+  for (const Sample& file : result.files) filled[static_cast<std::size_t>(file.label)] = true;
+  for (std::size_t label = 0; label < filled.size(); ++label) {
+    if (filled[label]) continue;
+    std::string where;
+    for (std::size_t i = 0; i < folders.size(); ++i) {
+      if (folders[i].contains(result.classes[label])) {
+        where += (where.empty() ? "'" : ", '") + result.roots[i].folder + "'";
+      }
+    }
+    if (!where.empty()) {
+      throw UsageError(
+          "class folder '" + result.classes[label] + "' of " + where + " has no picture",
+          "a class without pictures cannot be learned",
+          "add pictures, remove the folder, or give --allow-empty-classes");
+    }
   }
-  return static_cast<std::int32_t>(place - classes.begin());
 }
 
 }  // namespace
 
-std::int64_t ScanResult::ignored_count() const {
-  std::int64_t count = 0;
-  for (const auto& [reason, files_ignored] : ignored) count += files_ignored;
-  return count;
+std::int64_t ScannedRoot::ignored_count() const {
+  return std::accumulate(ignored.begin(), ignored.end(), std::int64_t{0},
+                         [](std::int64_t sum, const auto& entry) { return sum + entry.second; });
 }
 
-ScanResult scan_folder(const std::string& root, const ScanOptions& options) {
+ScanResult scan_folders(const std::vector<std::string>& roots, const ScanOptions& options) {
   ScanResult result;
-  const std::vector<std::string> folders = class_folders(root, result);
-  if (folders.empty()) {
-    throw UsageError("'" + root + "' has no class folder", "pictures are labelled by their folder",
-                     "put the pictures of each class into a folder of its own");
-  }
-  result.classes = options.classes.empty() ? folders : options.classes;
-  for (const std::string& name : folders) {
-    const std::int32_t label = label_of(name, result.classes, root);
-    const std::size_t before = result.files.size();
-    Walker(root, result).walk(name, label, false);
-    if (result.files.size() == before && !options.allow_empty_classes) {
-      throw UsageError("class folder '" + name + "' of '" + root + "' has no picture",
-                       "a class without pictures cannot be learned",
-                       "add pictures, remove the folder, or give --allow-empty-classes");
+  const std::vector<std::string> prefixes = name_folders(roots);
+  std::vector<std::set<std::string>> folders;
+  std::set<std::string> all;
+  for (std::size_t i = 0; i < roots.size(); ++i) {
+    result.roots.push_back({roots[i], prefixes[i], 0, {}});
+    folders.push_back(class_folders(result.roots.back()));
+    if (folders.back().empty()) {
+      throw UsageError("'" + roots[i] + "' has no class folder",
+                       "pictures are labelled by their folder",
+                       "put the pictures of each class into a folder of its own");
     }
+    all.insert(folders.back().begin(), folders.back().end());
   }
-  std::sort(result.files.begin(), result.files.end(), [](const FoundFile& a, const FoundFile& b) {
-    return std::pair(a.label, a.path) < std::pair(b.label, b.path);
-  });
+  result.classes = options.classes;
+  if (result.classes.empty()) {
+    result.classes.assign(all.begin(), all.end());
+    sort_classes(result.classes, options.order);
+  }
+  const Labels labels(result.classes, options);
+  for (std::size_t i = 0; i < roots.size(); ++i) {
+    const std::size_t before = result.files.size();
+    for (const std::string& name : folders[i]) {
+      add_pictures(result.roots[i], name, {labels.of(name, roots[i]), "", i}, result.files);
+    }
+    result.roots[i].pictures = static_cast<std::int64_t>(result.files.size() - before);
+  }
+  check_all_found(options, all);
+  if (!options.allow_empty_classes) check_none_empty(result, folders);
+  std::sort(result.files.begin(), result.files.end(), comes_before);
   return result;
 }
 

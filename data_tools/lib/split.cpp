@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "lib/pack.hpp"
@@ -19,16 +20,16 @@ std::uint64_t hash_path(const std::string& path) {
 
 }  // namespace
 
-std::vector<std::vector<FoundFile>> split_files(const std::vector<FoundFile>& files,
-                                                const std::vector<double>& weights,
-                                                std::uint64_t seed) {
+std::vector<std::vector<Sample>> split_samples(const std::vector<Sample>& samples,
+                                               const std::vector<double>& weights,
+                                               std::uint64_t seed) {
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
-  std::map<std::int32_t, std::vector<std::pair<std::uint64_t, const FoundFile*>>> by_class;
-  for (const FoundFile& file : files) {
-    by_class[file.label].emplace_back(derive_key(seed, Stream::kPacking, hash_path(file.path)),
-                                      &file);
+  std::map<std::int32_t, std::vector<std::pair<std::uint64_t, const Sample*>>> by_class;
+  for (const Sample& sample : samples) {
+    by_class[sample.label].emplace_back(derive_key(seed, Stream::kPacking, hash_path(sample.path)),
+                                        &sample);
   }
-  std::vector<std::vector<FoundFile>> parts(weights.size());
+  std::vector<std::vector<Sample>> parts(weights.size());
   for (auto& [label, members] : by_class) {
     std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) {
       return std::pair(a.first, a.second->path) < std::pair(b.first, b.second->path);
@@ -43,11 +44,7 @@ std::vector<std::vector<FoundFile>> split_files(const std::vector<FoundFile>& fi
       begin = end;
     }
   }
-  for (auto& part : parts) {
-    std::sort(part.begin(), part.end(), [](const FoundFile& a, const FoundFile& b) {
-      return std::pair(a.label, a.path) < std::pair(b.label, b.path);
-    });
-  }
+  for (auto& part : parts) std::sort(part.begin(), part.end(), comes_before);
   return parts;
 }
 

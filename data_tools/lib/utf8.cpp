@@ -1,10 +1,12 @@
-#include <cstdint>
+#include "lib/utf8.hpp"
 
-#include "lib/scan.hpp"
+#include <array>
+#include <cstdint>
+#include <cstdio>
 
 namespace lockstep::tools {
 
-bool is_utf8(const std::string& text) {
+bool is_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const auto first = static_cast<unsigned char>(text[i++]);
     if (first < 0x80) continue;
@@ -23,6 +25,16 @@ bool is_utf8(const std::string& text) {
     if (point < least || (point >= 0xD800 && point <= 0xDFFF) || point > 0x10FFFF) return false;
   }
   return true;
+}
+
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    std::array<char, 5> code{};
+    std::snprintf(code.data(), code.size(), "\\x%02x", static_cast<unsigned char>(c));
+    result += c >= ' ' && c < 127 ? std::string(1, c) : std::string(code.data());
+  }
+  return result;
 }
 
 }  // namespace lockstep::tools

@@ -46,8 +46,8 @@ std::vector<Idle> idle_keys(const Program& program, const RunConfig& config) {
     add_idle_of_choice(key, choices, option_text(config, *find_option(key)), idle);
   }
   if (config.model.weights.empty()) {
-    idle.push_back({"model.weights_strict", "model.weights", "no file is read",
-                    "set model.weights"});
+    idle.push_back(
+        {"model.weights_strict", "model.weights", "no file is read", "set model.weights"});
   }
   if (config.augment.crop_padding == 0) {
     idle.push_back({"augment.crop_mode", "augment.crop_padding", "nothing is added to the pictures",

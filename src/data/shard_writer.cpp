@@ -43,7 +43,8 @@ class RawFile {
   }
   /// Takes the blocks of the file now: a disk that is too small is known before any work is done.
   void reserve(std::int64_t bytes) const {
-    const int error = ::posix_fallocate(descriptor_, 0, bytes);
+    int error = EINTR;  // tmpfs gives up at a signal, also at one that is handled
+    while (error == EINTR) error = ::posix_fallocate(descriptor_, 0, bytes);
     if (error == EOPNOTSUPP || error == EINVAL) return;  // not every file system has it
     errno = error;
     require(error == 0, "cannot write '" + path_ + "'", errno_text(), kDiskHint);

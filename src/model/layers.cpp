@@ -67,9 +67,7 @@ void SyncBatchNorm::to(torch::Device device, torch::Dtype dtype, bool non_blocki
   num_batches_tracked.set_data(num_batches_tracked.to(at::kLong));
 }
 
-bool SyncBatchNorm::is_frozen() const {
-  return !weight.requires_grad() && !bias.requires_grad();
-}
+bool SyncBatchNorm::is_frozen() const { return !weight.requires_grad() && !bias.requires_grad(); }
 
 at::Tensor SyncBatchNorm::forward(const at::Tensor& x, const StepContext& context) {
   require((x.dim() == 2 || x.dim() == 4) && x.size(1) == weight.size(0),

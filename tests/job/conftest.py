@@ -1,7 +1,9 @@
 """Fixtures of the tests that run the real programs. See harness.py for what they return."""
 
+import os
 import pathlib
 import shutil
+import subprocess
 import sys
 
 import pytest
@@ -56,6 +58,26 @@ def copy_set(tmp_path):
         return target
 
     return copy
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """small_disk(mb) mounts a file system of so many MB and returns its folder; skips where it cannot."""
+    mounted = []
+
+    def mount(mb):
+        folder = tmp_path / "disk"
+        folder.mkdir()
+        if os.geteuid() != 0 or subprocess.run(
+                ["mount", "-t", "tmpfs", "-o", f"size={mb}m", "none", folder], capture_output=True,
+                check=False).returncode != 0:
+            pytest.skip("mounting a small file system needs root")
+        mounted.append(folder)
+        return folder
+
+    yield mount
+    for folder in mounted:
+        subprocess.run(["umount", folder], check=True)
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import time
 
 import h5py
 import harness
@@ -67,3 +68,15 @@ def file_bytes(folder):
     """name -> bytes of every file of a folder."""
     folder = pathlib.Path(folder)
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def leftovers(folder):
+    """Names of unfinished outputs beside their places."""
+    return sorted(p.name for p in folder.iterdir() if ".tmp-" in p.name)
+
+
+def wait_for(condition, seconds=20):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to that"
+        time.sleep(0.02)

@@ -21,7 +21,8 @@ _MAY_SEE = {
 }
 _LAYERS = set(_MAY_SEE)
 _THIRD_PARTY = re.compile(
-    r"(mpi|nccl|hdf5|H5\w*|jpeglib|turbojpeg|png|xxhash|zlib)\.h$|^(spdlog|boost|nlohmann|cuda)"
+    r"(mpi|nccl|hdf5|H5\w*|jpeglib|turbojpeg|png|xxhash|zlib|archive\w*)\.h$"
+    r"|^(spdlog|boost|nlohmann|cuda)"
 )
 # Modules take their own options struct: jobs/ alone turns the configuration into them.
 _SEE_CONFIG = {"base", "jobs"}

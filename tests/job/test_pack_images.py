@@ -331,8 +331,9 @@ def test_split_leaves_no_class_untrained(tmp_path):
 def test_help_and_wrong_use(source, tmp_path):
     text = sets.pack("--help", "--size").failed(2)
     text = harness.run([harness.program("pack_images"), "--help"]).ok().out
-    for option in ("size", "fit", "background", "classes-from", "split", "shard-size", "shards",
-                   "threads", "seed", "on-error", "allow-empty-classes", "overwrite"):
+    for option in ("size", "fit", "background", "class-order", "classes", "classes-from", "split",
+                   "shard-size", "shards", "threads", "seed", "on-error", "allow-empty-classes",
+                   "overwrite", "version"):
         assert f"--{option} " in text
     out = tmp_path / "set"
     for options, words in [
@@ -342,7 +343,7 @@ def test_help_and_wrong_use(source, tmp_path):
             (("--background", "red"), ["--background", "red"]),
             (("--background", "1,2"), ["--background"]), (("--threads", 0), ["--threads"]),
             (("--shard-size", 0), ["--shard-size"]), (("--seed", -1), ["--seed"]),
-            (("--on-error", "ignore"), ["--on-error", "skip"]), (("more",), ["more"])]:
+            (("--on-error", "ignore"), ["--on-error", "skip"])]:
         sets.said(sets.pack(source, out, *options), 2, *words)
     sets.said(harness.run([harness.program("pack_images"), source]), 2, "OUT")
     sets.said(sets.pack(tmp_path / "nowhere", out), 2, "nowhere")

@@ -5,7 +5,6 @@ import pty
 import shutil
 import signal
 import subprocess
-import time
 
 import harness
 import pictures
@@ -29,17 +28,6 @@ def slow_source(tmp_path_factory):
     return root / "slow"
 
 
-def leftovers(folder):
-    return sorted(p.name for p in folder.iterdir() if ".tmp-" in p.name)
-
-
-def wait_for(condition, seconds=20):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come to that"
-        time.sleep(0.02)
-
-
 def test_an_existing_set_is_refused_and_replaced_on_demand(source, tmp_path):
     sets.pack(source, tmp_path / "set").ok()
     before = sets.file_bytes(tmp_path / "set")
@@ -47,7 +35,7 @@ def test_an_existing_set_is_refused_and_replaced_on_demand(source, tmp_path):
     assert sets.file_bytes(tmp_path / "set") == before
     sets.pack(source, tmp_path / "set", "--overwrite", "--shards", 3).ok()
     assert len(sets.file_bytes(tmp_path / "set")) == 4
-    assert leftovers(tmp_path) == []
+    assert sets.leftovers(tmp_path) == []
     sets.inspect(tmp_path / "set", "--verify").ok()
 
 
@@ -57,7 +45,7 @@ def test_a_failed_overwrite_keeps_the_old_set(source, tmp_path):
     (source / "ant" / "bad.jpg").write_text("no picture")
     sets.said(sets.pack(source, tmp_path / "set", "--overwrite"), 1, "bad.jpg")
     assert sets.file_bytes(tmp_path / "set") == before
-    assert leftovers(tmp_path) == []
+    assert sets.leftovers(tmp_path) == []
 
 
 def test_what_is_no_set_is_never_overwritten(source, tmp_path):
@@ -74,7 +62,7 @@ def test_what_is_no_set_is_never_overwritten(source, tmp_path):
 def meanwhile(tmp_path, act):
     """For `during`: once packing has begun, does something."""
     def during(_process):
-        wait_for(lambda: leftovers(tmp_path))
+        sets.wait_for(lambda: sets.leftovers(tmp_path))
         act()
     return during
 
@@ -88,7 +76,7 @@ def test_a_folder_that_appears_while_packing_stays(slow_source, tmp_path, option
     result = sets.pack(slow_source, tmp_path / "set", *options, during=meanwhile(tmp_path, appear))
     sets.said(result, 1, tmp_path / "set", "it exists by now")
     assert sets.file_bytes(tmp_path / "set") == {"results.csv": b"mine"}
-    assert leftovers(tmp_path) == []
+    assert sets.leftovers(tmp_path) == []
 
 
 def test_what_comes_into_the_old_set_while_packing_stays(slow_source, source, tmp_path):
@@ -99,32 +87,32 @@ def test_what_comes_into_the_old_set_while_packing_stays(slow_source, source, tm
         during=meanwhile(tmp_path, lambda: (tmp_path / "set/results.csv").write_text("mine")))
     sets.said(result, 2, tmp_path / "set", "something else than sets of shards")
     assert sets.file_bytes(tmp_path / "set") == {**before, "results.csv": b"mine"}
-    assert leftovers(tmp_path) == []
+    assert sets.leftovers(tmp_path) == []
 
 
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_leaves_nothing_behind(slow_source, tmp_path, sign):
     def during(process):
-        wait_for(lambda: leftovers(tmp_path))
+        sets.wait_for(lambda: sets.leftovers(tmp_path))
         process.send_signal(sign)
 
     result = sets.pack(slow_source, tmp_path / "set", during=during)
     sets.said(result, 1, "stopped")
     assert result.seconds < 10
-    assert not (tmp_path / "set").exists() and leftovers(tmp_path) == []
+    assert not (tmp_path / "set").exists() and sets.leftovers(tmp_path) == []
 
 
 def test_the_remains_of_a_killed_run_go_with_the_next(slow_source, source, tmp_path):
     def during(process):
-        wait_for(lambda: leftovers(tmp_path))
+        sets.wait_for(lambda: sets.leftovers(tmp_path))
         process.kill()
 
     sets.pack(slow_source, tmp_path / "set", during=during).failed()
-    remains = leftovers(tmp_path)
+    remains = sets.leftovers(tmp_path)
     assert len(remains) == 1 and not (tmp_path / "set").exists()
     result = sets.pack(source, tmp_path / "set").ok()
     assert f"removed {tmp_path / remains[0]}" in result.err
-    assert leftovers(tmp_path) == []
+    assert sets.leftovers(tmp_path) == []
     sets.inspect(tmp_path / "set", "--verify").ok()
 
 
@@ -137,46 +125,35 @@ def test_two_runs_at_once_do_not_meet(source, tmp_path):
     for (_, err), code in answers:
         assert code == 0 or "exist" in err, err
     sets.inspect(tmp_path / "set", "--verify").ok()
-    assert leftovers(tmp_path) == []
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system of 1 MB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    if os.geteuid() != 0 or subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=1m", "none", folder], capture_output=True,
-            check=False).returncode != 0:
-        pytest.skip("mounting a small file system needs root")
-    yield folder
-    subprocess.run(["umount", folder], check=True)
+    assert sets.leftovers(tmp_path) == []
 
 
 @pytest.mark.parametrize("free_kb", [0, 4, 8, 12, 16, 24, 40, 100])
 def test_a_full_disk_is_a_plain_error(source, small_disk, free_kb):
     """Wherever the space ends - folder, shard, HDF5's own data, set.json - nothing stays."""
-    (small_disk / "ballast").write_bytes(bytes((1024 - free_kb) * 1024))
-    result = sets.pack(source, small_disk / "set", timeout=30)
+    disk = small_disk(1)
+    (disk / "ballast").write_bytes(bytes((1024 - free_kb) * 1024))
+    result = sets.pack(source, disk / "set", timeout=30)
     if free_kb >= 100:
         result.ok()
-        sets.inspect(small_disk / "set", "--verify").ok()
+        sets.inspect(disk / "set", "--verify").ok()
         return
     if result.code == 0:
         assert free_kb >= 16, "a set of 14 pictures in so little space"
-        sets.inspect(small_disk / "set", "--verify").ok()
+        sets.inspect(disk / "set", "--verify").ok()
         return
-    sets.said(result, 1, str(small_disk / "set"), "No space left")
-    assert [p.name for p in small_disk.iterdir()] == ["ballast"]
+    sets.said(result, 1, str(disk / "set"), "No space left")
+    assert [p.name for p in disk.iterdir()] == ["ballast"]
 
 
 def test_a_full_disk_keeps_the_old_set(source, tmp_path, small_disk):
-    sets.pack(source, small_disk / "set").ok()
-    before = sets.file_bytes(small_disk / "set")
+    disk = small_disk(1)
+    sets.pack(source, disk / "set").ok()
+    before = sets.file_bytes(disk / "set")
     large = pictures.write_folder(tmp_path / "large", {"ant": 40, "bee": 40}, size=100)
-    sets.said(sets.pack(large, small_disk / "set", "--overwrite"), 1, "No space left")
-    assert sets.file_bytes(small_disk / "set") == before
-    assert leftovers(small_disk) == []
+    sets.said(sets.pack(large, disk / "set", "--overwrite"), 1, "No space left")
+    assert sets.file_bytes(disk / "set") == before
+    assert sets.leftovers(disk) == []
 
 
 def test_progress_is_redrawn_on_a_terminal(slow_source, tmp_path):

@@ -48,6 +48,51 @@ TEST(ToolCommandLine, HelpNamesEverything) {
   }
 }
 
+TEST(ToolCommandLine, APlaceForSeveralTakesWhatTheOthersLeave) {
+  const auto parsed = [](const std::vector<const char*>& args) {
+    CommandLine made("tool", "Does things.", {"FIRST", "IN...", "OUT"});
+    EXPECT_TRUE(parse(made, args));
+    return made;
+  };
+  using Texts = std::vector<std::string>;
+  CommandLine three = parsed({"a", "b", "c"});
+  EXPECT_EQ(three.text("FIRST"), "a");
+  EXPECT_EQ(three.texts("IN"), (Texts{"b"}));
+  EXPECT_EQ(three.text("OUT"), "c");
+  CommandLine five = parsed({"a", "b", "c", "d", "e"});
+  EXPECT_EQ(five.text("FIRST"), "a");
+  EXPECT_EQ(five.texts("IN"), (Texts{"b", "c", "d"}));
+  EXPECT_EQ(five.text("OUT"), "e");
+  CommandLine made("tool", "Does things.", {"IN...", "OUT"});
+  try {
+    (void)parse(made, {"a"});
+    FAIL() << "nothing was refused";
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("OUT is not given (tool takes IN... OUT)"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(ToolCommandLine, AListMayBeGivenAgain) {
+  CommandLine made("tool", "Does things.", {"IN"});
+  made.add_list("index", "numbers");
+  ASSERT_TRUE(parse(made, {"--index", "3", "a", "--index=1,2"}));
+  EXPECT_EQ(made.texts("index"), (std::vector<std::string>{"3", "1,2"}));
+  EXPECT_TRUE(made.given("index"));
+  CommandLine without("tool", "Does things.", {"IN"});
+  without.add_list("index", "numbers");
+  ASSERT_TRUE(parse(without, {"a"}));
+  EXPECT_TRUE(without.texts("index").empty());
+}
+
+TEST(ToolCommandLine, VersionNeedsNothingElse) {
+  CommandLine all = line();
+  ::testing::internal::CaptureStdout();
+  EXPECT_FALSE(parse(all, {"--version"}));
+  EXPECT_TRUE(::testing::internal::GetCapturedStdout().starts_with("lockstep "));
+}
+
 TEST(ToolCommandLine, WrongUseIsNamed) {
   const auto refused = [](const std::vector<const char*>& args) {
     CommandLine all = line();

@@ -9,8 +9,8 @@
 namespace lockstep::tools {
 namespace {
 
-std::vector<FoundFile> files(const std::vector<int>& per_class) {
-  std::vector<FoundFile> all;
+std::vector<Sample> files(const std::vector<int>& per_class) {
+  std::vector<Sample> all;
   for (std::size_t label = 0; label < per_class.size(); ++label) {
     for (int i = 0; i < per_class[label]; ++i) {
       all.push_back({static_cast<std::int32_t>(label),
@@ -20,15 +20,15 @@ std::vector<FoundFile> files(const std::vector<int>& per_class) {
   return all;
 }
 
-std::set<std::string> names(const std::vector<FoundFile>& part) {
+std::set<std::string> names(const std::vector<Sample>& part) {
   std::set<std::string> all;
-  for (const FoundFile& file : part) all.insert(file.path);
+  for (const Sample& file : part) all.insert(file.path);
   return all;
 }
 
 TEST(Split, EveryFileIsInOnePartAndEveryClassIsCutAlike) {
   const auto all = files({100, 7, 33, 1});
-  const auto parts = split_files(all, {80, 10, 10}, 3);
+  const auto parts = split_samples(all, {80, 10, 10}, 3);
   ASSERT_EQ(parts.size(), 3U);
   std::set<std::string> together;
   std::size_t count = 0;
@@ -42,7 +42,7 @@ TEST(Split, EveryFileIsInOnePartAndEveryClassIsCutAlike) {
     for (std::size_t p = 0; p < 3; ++p) {
       const auto in_part =
           std::count_if(parts[p].begin(), parts[p].end(),
-                        [label = label](const FoundFile& file) { return file.label == label; });
+                        [label = label](const Sample& file) { return file.label == label; });
       EXPECT_NEAR(static_cast<double>(in_part), size * (p == 0 ? 0.8 : 0.1), 1.0);
     }
   }
@@ -53,9 +53,9 @@ TEST(Split, DependsOnSeedAndPathAlone) {
   const auto all = files({60, 60});
   auto reversed = all;
   std::reverse(reversed.begin(), reversed.end());
-  const auto a = split_files(all, {80, 20}, 1);
-  const auto b = split_files(reversed, {80, 20}, 1);
-  const auto c = split_files(all, {80, 20}, 2);
+  const auto a = split_samples(all, {80, 20}, 1);
+  const auto b = split_samples(reversed, {80, 20}, 1);
+  const auto c = split_samples(all, {80, 20}, 2);
   ASSERT_EQ(a.size(), 2U);
   EXPECT_EQ(names(a[1]), names(b[1]));
   EXPECT_NE(names(a[1]), names(c[1]));
@@ -63,8 +63,8 @@ TEST(Split, DependsOnSeedAndPathAlone) {
 
 TEST(Split, WeightsAreShares) {
   const auto all = files({50});
-  EXPECT_EQ(names(split_files(all, {8, 2}, 5)[1]), names(split_files(all, {0.8, 0.2}, 5)[1]));
-  EXPECT_EQ(split_files(all, {8, 2}, 5)[1].size(), 10U);
+  EXPECT_EQ(names(split_samples(all, {8, 2}, 5)[1]), names(split_samples(all, {0.8, 0.2}, 5)[1]));
+  EXPECT_EQ(split_samples(all, {8, 2}, 5)[1].size(), 10U);
 }
 
 }  // namespace

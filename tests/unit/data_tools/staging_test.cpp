@@ -223,15 +223,15 @@ TEST(Staging, OnlySetsAreEverReplaced) {
   root.touch("split/train/set.json");
   root.touch("split/val/set.json");
   fs::create_directory(root / "empty");
-  EXPECT_TRUE(holds_only_sets(root / "set"));
-  EXPECT_TRUE(holds_only_sets(root / "split"));
-  EXPECT_TRUE(holds_only_sets(root / "empty"));
+  EXPECT_TRUE(sets_of_shards().holds_only(root / "set"));
+  EXPECT_TRUE(sets_of_shards().holds_only(root / "split"));
+  EXPECT_TRUE(sets_of_shards().holds_only(root / "empty"));
   root.touch("set/holiday.jpg");
   root.touch("split/photos/1.jpg");
   root.touch("pictures/cat/1.jpg");
   root.touch("file");
   for (const char* name : {"set", "split", "pictures", "file"}) {
-    EXPECT_FALSE(holds_only_sets(root / name)) << name;
+    EXPECT_FALSE(sets_of_shards().holds_only(root / name)) << name;
     EXPECT_THROW(StagingFolder(root / name, true), UsageError) << name;
     EXPECT_TRUE(fs::exists(root / name));
   }

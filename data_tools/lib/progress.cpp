@@ -1,4 +1,4 @@
-#include "lib/pack_progress.hpp"
+#include "lib/progress.hpp"
 
 #include <unistd.h>
 
@@ -6,26 +6,27 @@
 
 namespace lockstep::tools {
 
-PackProgress::PackProgress(std::size_t total)
-    : total_(total),
+Progress::Progress(const char* done, std::size_t total)
+    : done_(done),
+      total_(total),
       terminal_(::isatty(STDERR_FILENO) == 1),
       begin_(std::chrono::steady_clock::now()),
       last_(begin_) {}
 
-PackProgress::~PackProgress() {
+Progress::~Progress() {
   if (terminal_ && drawn_) std::fputs("\r\033[K", stderr);
 }
 
-void PackProgress::update(std::size_t done) {
+void Progress::update(std::size_t count) {
   const auto now = std::chrono::steady_clock::now();
   if (now - last_ < std::chrono::milliseconds(terminal_ ? 200 : 5000)) return;
   last_ = now;
   drawn_ = true;
   const double seconds = std::chrono::duration<double>(now - begin_).count();
-  const double rate = static_cast<double>(done) / seconds;
-  std::fprintf(stderr, "%spacked %zu of %zu pictures, %.0f/s, %.0f s left%s",
-               terminal_ ? "\r\033[K" : "", done, total_, rate,
-               static_cast<double>(total_ - done) / rate, terminal_ ? "" : "\n");
+  const double rate = static_cast<double>(count) / seconds;
+  std::fprintf(stderr, "%s%s %zu of %zu pictures, %.0f/s, %.0f s left%s",
+               terminal_ ? "\r\033[K" : "", done_, count, total_, rate,
+               static_cast<double>(total_ - count) / rate, terminal_ ? "" : "\n");
   std::fflush(stderr);
 }
 

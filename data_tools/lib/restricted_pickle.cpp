@@ -1,0 +1,34 @@
+#include "lib/restricted_pickle.hpp"
+
+#include "lib/pickle_reader.hpp"
+#include "lockstep/base/check.hpp"
+
+namespace lockstep::tools {
+
+Pickle::Pickle(Bytes bytes, std::string source, const PickleRules& rules)
+    : bytes_(std::move(bytes)), source_(std::move(source)) {
+  root_ = PickleReader(*this, rules).read();
+}
+
+const PickleValue* Pickle::find(const PickleValue& dict, std::string_view key) const {
+  const std::string hint = "give a file of the kind that is asked for";
+  require(dict.kind == PickleValue::Kind::kDict, "cannot use '" + source_ + "'",
+          "where '" + std::string(key) + "' is looked for, it has no dict", hint);
+  const PickleValue* found = nullptr;
+  for (std::size_t i = 0; i < dict.items.size(); i += 2) {
+    if (!dict.items[i]->is(key)) continue;
+    require(found == nullptr, "cannot use '" + source_ + "'",
+            "it has '" + std::string(key) + "' twice", hint);
+    found = dict.items[i + 1];
+  }
+  return found;
+}
+
+const PickleValue& Pickle::at(const PickleValue& dict, std::string_view key) const {
+  const PickleValue* found = find(dict, key);
+  require(found != nullptr, "cannot use '" + source_ + "'", "it has no '" + std::string(key) + "'",
+          "give a file of the kind that is asked for");
+  return *found;
+}
+
+}  // namespace lockstep::tools
