@@ -50,7 +50,6 @@ std::vector<std::uint64_t> read_header(GzipFile& in, const std::string& file) {
     if (in.read(size) < size.size()) refuse(file, "its header is cut off");
     std::uint64_t value = 0;
     for (const std::uint8_t byte : size) value = (value << 8U) | byte;
-    | byte;
     shape.push_back(value);
   }
   return shape;
