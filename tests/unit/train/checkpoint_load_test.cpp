@@ -163,7 +163,11 @@ TEST_F(CheckpointLoadTest, ADamagedPointerIsRefused) {
 
 TEST_F(CheckpointLoadTest, NoCheckpointAtAll) {
   expect_says(failure([&] { (void)load_checkpoint(folder_.path("nowhere")); }), "nowhere");
-  expect_says(failure([&] { (void)load_checkpoint(folder_.path("")); }), kManifestFile);
+  fs::create_directory(folder_.path("empty"));
+  expect_says(failure([&] { (void)load_checkpoint(folder_.path("empty")); }), kManifestFile);
+  const std::string best = folder_.path("checkpoints/best");
+  expect_says(failure([&] { (void)load_checkpoint(folder_.path("checkpoints")); }),
+              "did you mean " + best + "?");
   expect_says(failure([&] { (void)load_checkpoint(file("config.cfg")); }), "no checkpoint");
 }
 
