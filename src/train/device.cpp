@@ -38,7 +38,7 @@ OwnGpu own_gpu([[maybe_unused]] const comm::World& world) {
 #ifdef LOCKSTEP_WITH_CUDA
   // A driver that throws on one rank alone must not keep it from the collective that follows.
   try {
-    const int visible = c10::cuda::device_count();
+    const auto visible = static_cast<int>(c10::cuda::device_count());
     if (visible == 0) {
       own.problem = "sees no GPU";
       return own;
@@ -167,7 +167,8 @@ ThreadPlan plan_threads(std::int64_t option, comm::Collectives& control) {
     plan.threads = static_cast<int>(option);
     return plan;
   }
-  const auto sharing = static_cast<int>(std::count(masks.begin(), masks.end(), mine));
+  // At least this rank itself.
+  const auto sharing = std::max(1, static_cast<int>(std::count(masks.begin(), masks.end(), mine)));
   plan.threads = std::max(1, cores / sharing);
 
   // OpenMPI binds up to two ranks to one core each: on a large machine the rest would lie idle, and
