@@ -14,7 +14,7 @@ constexpr std::int64_t kWidth = 5;
 
 /// Element (n, c, y, x) is 1000 n + 100 c + 10 y + x, wherever the layout puts it.
 template <typename T>
-Batch make_batch(std::int64_t count, Layout layout, std::shared_ptr<bool> alive) {
+Batch make_batch(std::int64_t count, Layout layout, const std::shared_ptr<bool>& alive) {
   auto* values = new T[static_cast<std::size_t>(count * 3 * kHeight * kWidth + 1)];
   for (std::int64_t n = 0; n < count; ++n) {
     for (std::int64_t c = 0; c < 3; ++c) {

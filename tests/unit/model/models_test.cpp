@@ -14,7 +14,7 @@ namespace {
 
 const std::unique_ptr<comm::Collectives> kSerial = comm::make_serial_collectives();
 
-std::shared_ptr<Network> make(ModelOptions options) { return make_model(options, *kSerial); }
+std::shared_ptr<Network> make(const ModelOptions& options) { return make_model(options, *kSerial); }
 
 std::int64_t parameter_count(const Network& network) {
   std::int64_t count = 0;
