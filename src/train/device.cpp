@@ -38,7 +38,7 @@ OwnGpu own_gpu([[maybe_unused]] const comm::World& world) {
 #ifdef LOCKSTEP_WITH_CUDA
   // A driver that throws on one rank alone must not keep it from the collective that follows.
   try {
-    const auto visible = static_cast<int>(c10::cuda::device_count());
+    const int visible = static_cast<unsigned char>(c10::cuda::device_count());  // never negative
     if (visible == 0) {
       own.problem = "sees no GPU";
       return own;
