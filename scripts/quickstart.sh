@@ -52,7 +52,7 @@ say "Step 4 of 6: pack them into shards"
 "$bin/pack_images" "$work/images/test" "$work/shards/test" --overwrite \
   --classes-from "$work/shards/train"
 
-say "Step 5 of 6: train on $ranks ranks (8 epochs, some minutes on two idle cores)"
+say "Step 5 of 6: train on $ranks ranks (some minutes on two idle cores)"
 allow_mpi_as_root
 "${mpi[@]}" "$bin/lockstep" train --config configs/quickstart.cfg --run.name "$name" \
   --run.root runs --data.train "$work/shards/train" --data.test "$work/shards/test" "$@"

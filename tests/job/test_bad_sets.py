@@ -165,3 +165,20 @@ def test_sets_that_do_not_fit(tiny_set, tmp_path):
     run = runs.launch(tmp_path, 0, {"data.train": tiny_set(24),
                                     "data.val": tiny_set(24, classes=2)})
     said_once(run.result, USAGE, "classes", "c2", "--classes-from")
+
+
+def test_a_set_file_beyond_all_measure_is_refused_unread(tiny_set, copy_set, tmp_path):
+    folder = copy_set(tiny_set(24))
+    with (folder / "set.json").open("r+b") as file:
+        file.truncate(1 << 40)  # sparse
+    run = runs.launch(tmp_path, 2, {"data.train": folder}, timeout=30)
+    said_once(run.result, USAGE, "is no set of shards", "larger than 256 MiB")
+
+
+def test_what_a_small_set_makes_of_the_options_is_said(tiny_set, tmp_path):
+    options = {"data.train": tiny_set(24), "train.epochs": 1}
+    run = runs.train(tmp_path, 0, {**options, "train.batch_size": 4096, "data.holdout": 0.01})
+    assert "train.batch_size=4096 is more than the training samples" in run.log
+    assert "data.holdout of each class rounds to none" in run.log
+    usual = runs.train(tmp_path, 0, options, name="usual")
+    assert "warning" not in usual.log, usual.log
