@@ -11,7 +11,7 @@ namespace lockstep::optim {
 
 /// Parameters of 4 (channels_last), 2 and 1 dimensions; the sizes are not multiples of a vector.
 inline std::vector<NamedParameter> make_parameters(at::ScalarType type) {
-  const auto values = [&](std::vector<std::int64_t> shape, double phase) {
+  const auto values = [&](const std::vector<std::int64_t>& shape, double phase) {
     std::int64_t count = 1;
     for (const auto s : shape) count *= s;
     return (at::arange(count, at::kDouble) + phase).sin().view(shape).to(type);
