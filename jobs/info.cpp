@@ -49,7 +49,7 @@ std::string text_of(const train::LoadedCheckpoint& loaded, const RunConfig& conf
        << elements(loaded.optimizer) << " values\n"
        << "pictures     " << state.height << " x " << state.width << ", mean " << state.mean[0]
        << ", " << state.mean[1] << ", " << state.mean[2] << ", std " << state.std[0] << ", "
-       << state.std[1] << ", " << state.std[2] << '\n'
+       << state.std[1] << ", " << state.std[2] << ", fit " << state.packed.fit << '\n'
        << "training set " << state.train_set_id << '\n'
        << "made on      " << state.ranks << (state.ranks == 1 ? " rank, " : " ranks, ")
        << state.threads << (state.threads == 1 ? " thread, " : " threads, ") << state.cpu_capability

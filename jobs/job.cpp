@@ -63,8 +63,8 @@ const std::vector<Job>& job_table() {
                     {"format", "WORD", "table (default), csv or json"},
                     {"output", "FILE", "where to write; default: the standard output"},
                     {"fit", "WORD",
-                     "how pictures are brought to the size of the training pictures: crop "
-                     "(default), pad or stretch, as pack_images does"}},
+                     "how pictures are brought to the size of the training pictures: crop, pad or "
+                     "stretch (default: as those were packed)"}},
         .positional = "input"},
        run_predict},
       {{.name = "info",

@@ -28,21 +28,27 @@ struct Request {
   std::int64_t top = 5;
   report::PredictionFormat format = report::PredictionFormat::kTable;
   std::string output;  ///< empty: the standard output
-  data::Fit fit = data::Fit::kCrop;
+  data::ResizeOptions resize;
 };
 
-data::Fit fit_from(const std::string& word) {
-  if (word.empty() || word == "crop") {
-    return data::Fit::kCrop;
+/// As the training pictures were packed, unless --fit says otherwise. Training pictures that were
+/// packed in the size they had say nothing: then others are cropped to it.
+data::ResizeOptions resize_of(const std::string& word, const train::TrainingState& state) {
+  data::ResizeOptions resize{state.height, state.width, data::Fit::kCrop, state.packed.background};
+  if (!word.empty()) {
+    const auto fit = data::fit_from_name(word);
+    if (!fit) {
+      throw UsageError("there is no --fit " + word, "the ways are crop, pad and stretch",
+                       "leave it out: then it is the one that pack_images was given");
+    }
+    resize.fit = *fit;
+  } else {
+    resize.fit = data::fit_from_name(state.packed.fit).value_or(resize.fit);
   }
-  if (word == "pad" || word == "stretch") {
-    return word == "pad" ? data::Fit::kPad : data::Fit::kStretch;
-  }
-  throw UsageError("there is no --fit " + word, "the ways are crop, pad and stretch",
-                   "take the one that pack_images was given");
+  return resize;
 }
 
-Request request_of(const CommandLine& line) {
+Request request_of(const CommandLine& line, const train::TrainingState& state) {
   Request request;
   request.inputs = line.verb_values("input");
   if (request.inputs.empty()) {
@@ -58,7 +64,7 @@ Request request_of(const CommandLine& line) {
   const std::string format = line.verb_value("format");
   request.format = report::prediction_format(format.empty() ? "table" : format);
   request.output = line.verb_value("output");
-  request.fit = fit_from(line.verb_value("fit"));
+  request.resize = resize_of(line.verb_value("fit"), state);
   return request;
 }
 
@@ -123,8 +129,7 @@ std::vector<Input> open_inputs(comm::Collectives& control, const Request& reques
   if (!pictures.empty()) {
     Input input;
     input.paths = agreed_pictures(control, pictures);
-    auto files = std::make_unique<data::PictureFiles>(
-        input.paths, data::ResizeOptions{shape.height, shape.width, request.fit});
+    auto files = std::make_unique<data::PictureFiles>(input.paths, request.resize);
     input.files = files.get();
     input.source = std::move(files);
     inputs.push_back(std::move(input));
@@ -188,7 +193,7 @@ ExitCode run_predict(JobContext& context) {
   Request request;
   comm::agreed_phase(control, [&] {
     FaultPoint(config.fault, context.session.world().rank).at("evaluate");
-    request = request_of(context.command_line);
+    request = request_of(context.command_line, state);
   });
 
   const InputShape shape{state.classes, state.height, state.width};

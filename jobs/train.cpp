@@ -123,6 +123,7 @@ train::TrainingState fresh_state(const InputShape& input, const data::ShardSet& 
   state.width = input.width;
   state.mean = loading.augmentation.mean;
   state.std = loading.augmentation.std;
+  state.packed = set.info().packed;
   state.train_set_id = set.info().set_id;
   state.ranks = ranks;
   state.threads = threads;

@@ -1,36 +1,16 @@
 #include "lib/folder_walk.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <array>
 #include <filesystem>
-#include <optional>
-#include <span>
 
-#include "lib/picture_files.hpp"
 #include "lib/utf8.hpp"
 #include "lockstep/base/check.hpp"
-#include "lockstep/base/system.hpp"
-#include "lockstep/data/image_decode.hpp"
+#include "lockstep/data/picture_files.hpp"
 
 namespace lockstep::tools {
 namespace fs = std::filesystem;
 namespace {
 
 bool is_hidden(const std::string& name) { return name.starts_with("."); }
-
-/// The format of a file by its first bytes; nothing when they cannot be read.
-std::optional<data::ImageFormat> sniff(const fs::path& path) {
-  // Whatever it may have become meanwhile, a pipe say, opening it must not wait.
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) return std::nullopt;
-  std::array<std::uint8_t, 16> bytes{};
-  const std::int64_t n = read_at(descriptor, bytes.data(), bytes.size(), 0);
-  ::close(descriptor);
-  if (n < 0) return std::nullopt;
-  return data::detect_format(std::span(bytes).first(static_cast<std::size_t>(n)));
-}
 
 void check_name(const std::string& path) {
   if (!is_utf8(path)) {
@@ -95,7 +75,7 @@ class Walker {
       ++root_.ignored["hidden"];
     } else if (!file) {
       ++root_.ignored["not a file"];
-    } else if (has_picture_suffix(relative) || is_picture(entry.path())) {
+    } else if (data::has_picture_suffix(relative) || is_picture(entry.path())) {
       check_name(relative);
       files_.push_back({sample_.label, root_.prefix + relative, sample_.origin});
     }
@@ -103,7 +83,7 @@ class Walker {
 
   /// Whether a file without a picture's suffix is a picture all the same; counts it if not.
   bool is_picture(const fs::path& path) {
-    const auto format = sniff(path);
+    const auto format = data::sniff_format(path.string());
     if (format == data::ImageFormat::kJpeg || format == data::ImageFormat::kPng) return true;
     ++root_.ignored[format ? "no picture's suffix, and neither JPEG nor PNG inside"
                            : "no picture's suffix, and not readable"];

@@ -43,6 +43,7 @@ data::SetWriterOptions writer_options(const PackOptions& options, const SampleSo
   data::SetWriterOptions writer;
   writer.height = first.height;
   writer.width = first.width;
+  writer.packed = {options.size ? data::fit_name(options.fit) : data::kNoFit, options.background};
   writer.classes = source.classes;
   writer.planned_samples = static_cast<std::int64_t>(source.samples.size());
   writer.shards = shards_for(options, writer.planned_samples, first.height * first.width * 3);

@@ -4,14 +4,6 @@
 #include "lockstep/base/check.hpp"
 
 namespace lockstep::tools {
-namespace {
-
-data::Fit parse_fit(const std::string& word) {
-  if (word == "pad") return data::Fit::kPad;
-  return word == "stretch" ? data::Fit::kStretch : data::Fit::kCrop;
-}
-
-}  // namespace
 
 void add_pack_options(CommandLine& line) {
   line.add("size", "N or HxW, pixels of the packed pictures; needed when they differ in size");
@@ -30,7 +22,7 @@ PackOptions read_pack_options(const CommandLine& line, Transparency transparency
   constexpr std::int64_t kMost = std::int64_t{1} << 40;
   PackOptions options;
   if (line.given("size")) options.size = parse_size(line.text("size"));
-  options.fit = parse_fit(line.text("fit"));
+  options.fit = data::fit_from_name(line.text("fit")).value_or(options.fit);
   if (line.given("fit") && !line.given("size")) {
     throw UsageError("--fit has no effect", "no --size is given", "give --size, too");
   }

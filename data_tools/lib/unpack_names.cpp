@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <unordered_set>
 
-#include "lib/picture_files.hpp"
 #include "lib/unpacked_list.hpp"
 #include "lib/utf8.hpp"
+#include "lockstep/data/picture_files.hpp"
 
 namespace lockstep::tools {
 namespace {
@@ -42,7 +42,7 @@ class Names {
 /// The name a picture gets by its source path: "cat/deep/1.jpg" of class cat is "deep_1".
 std::string stem_of(std::string source, const std::string& of_class, std::size_t id) {
   if (source.starts_with(of_class + "/")) source.erase(0, of_class.size() + 1);
-  if (has_picture_suffix(source)) {
+  if (data::has_picture_suffix(source)) {
     source.resize(source.size() - std::filesystem::path(source).extension().string().size());
   }
   const std::string name = safe_name(source);

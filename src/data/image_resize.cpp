@@ -127,6 +127,26 @@ Image resize_bilinear(const Image& image, std::int64_t height, std::int64_t widt
   return resize_window(image, height, width, {0, 0, height, width});
 }
 
+std::string fit_name(Fit fit) {
+  switch (fit) {
+    case Fit::kPad:
+      return "pad";
+    case Fit::kStretch:
+      return "stretch";
+    default:
+      return "crop";
+  }
+}
+
+std::optional<Fit> fit_from_name(const std::string& name) noexcept {
+  for (const Fit fit : {Fit::kCrop, Fit::kPad, Fit::kStretch}) {
+    if (fit_name(fit) == name) {
+      return fit;
+    }
+  }
+  return std::nullopt;
+}
+
 Image fit_image(const Image& image, const ResizeOptions& options) {
   if (image.height == options.height && image.width == options.width) return image;
   if (options.fit == Fit::kStretch) {

@@ -11,11 +11,11 @@
 #include <filesystem>
 #include <mutex>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/system.hpp"
-#include "lockstep/data/image_decode.hpp"
 
 namespace lockstep::data {
 namespace fs = std::filesystem;
@@ -42,22 +42,14 @@ class OpenFile {
   int descriptor_;
 };
 
-bool has_picture_suffix(const fs::path& path) {
-  static const std::set<std::string> suffixes{".jpg", ".jpeg", ".png",  ".bmp",
-                                              ".gif", ".webp", ".tiff", ".tif"};
-  std::string suffix = path.extension().string();
-  std::transform(suffix.begin(), suffix.end(), suffix.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return suffixes.count(suffix) > 0;
+bool begins_as_picture(const std::string& path) {
+  const auto format = sniff_format(path);
+  return format == ImageFormat::kJpeg || format == ImageFormat::kPng;
 }
 
-bool begins_as_picture(const std::string& path) {
-  const OpenFile file(path);
-  std::array<std::uint8_t, 32> bytes{};
-  const std::int64_t n = file.get() < 0 ? -1 : read_at(file.get(), bytes.data(), bytes.size(), 0);
-  if (n <= 0) return false;
-  const ImageFormat format = detect_format({bytes.data(), static_cast<std::size_t>(n)});
-  return format == ImageFormat::kJpeg || format == ImageFormat::kPng;
+[[noreturn]] void refuse(const fs::path& path, const std::error_code& error) {
+  throw Error("cannot look at '" + path.string() + "'", error.message(),
+              "check its name, the length of its path and its rights, or leave it out");
 }
 
 /// Adds the pictures of a folder. `above` holds the real paths of the folders that contain it.
@@ -65,26 +57,50 @@ void add_folder(const fs::path& folder, std::set<std::string>& above,
                 std::vector<std::string>& found) {
   std::error_code error;
   const std::string real = fs::canonical(folder, error).string();
-  if (error || !above.insert(real).second) return;
+  if (error) refuse(folder, error);
+  if (!above.insert(real).second) return;
   fs::directory_iterator entries(folder, error);
-  if (error) {
-    throw Error("folder '" + folder.string() + "' cannot be read", error.message(),
-                "check its rights, or leave it out");
-  }
+  if (error) refuse(folder, error);
   for (const auto& entry : entries) {
+    const std::string path = entry.path().string();
     if (entry.path().filename().string().starts_with('.')) continue;
-    std::error_code ignored;
-    if (entry.is_directory(ignored)) {
-      add_folder(entry.path(), above, found);
-    } else if (entry.is_regular_file(ignored) &&
-               (has_picture_suffix(entry.path()) || begins_as_picture(entry.path().string()))) {
-      found.push_back(entry.path().string());
+    const fs::file_type type = fs::status(path, error).type();
+    // A broken link stays a file: reading it will say what is wrong. What cannot be looked at for
+    // another reason could be a folder full of pictures.
+    if (type == fs::file_type::none && error != std::errc::too_many_symbolic_link_levels) {
+      refuse(path, error);
+    }
+    const bool file = type == fs::file_type::regular || type == fs::file_type::not_found ||
+                      type == fs::file_type::none || type == fs::file_type::unknown;
+    if (type == fs::file_type::directory) {
+      add_folder(path, above, found);
+    } else if (file && (has_picture_suffix(path) || begins_as_picture(path))) {
+      found.push_back(path);
     }
   }
   above.erase(real);
 }
 
 }  // namespace
+
+bool has_picture_suffix(const std::string& name) {
+  static constexpr std::array<const char*, 17> kSuffixes{
+      ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp",  ".ppm", ".pgm",
+      ".pbm", ".pnm",  ".tif", ".tiff", ".gif", ".heic", ".heif", ".avif"};
+  std::string suffix = fs::path(name).extension().string();
+  std::transform(suffix.begin(), suffix.end(), suffix.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::find(kSuffixes.begin(), kSuffixes.end(), suffix) != kSuffixes.end();
+}
+
+std::optional<ImageFormat> sniff_format(const std::string& path) {
+  const OpenFile file(path);
+  if (file.get() < 0) return std::nullopt;
+  std::array<std::uint8_t, 32> bytes{};
+  const std::int64_t n = read_at(file.get(), bytes.data(), bytes.size(), 0);
+  if (n < 0) return std::nullopt;
+  return detect_format(std::span(bytes).first(static_cast<std::size_t>(n)));
+}
 
 std::vector<std::string> list_pictures(const std::string& path) {
   std::error_code error;

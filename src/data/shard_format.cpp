@@ -7,11 +7,13 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 
 #include "lockstep/base/check.hpp"
+#include "lockstep/data/image_resize.hpp"
 
 namespace lockstep::data {
 namespace {
@@ -28,6 +30,8 @@ void check_consistency(const SetInfo& info, const std::string& source) {
   };
   check(is_digest(info.set_id), "its set_id is no digest of 32 hex digits");
   check(info.height > 0 && info.width > 0, "pictures have no pixels");
+  check(info.packed.fit == kNoFit || fit_from_name(info.packed.fit).has_value(),
+        "its fit is none of crop, pad, stretch and none");
   std::int64_t in_shards = 0;
   for (std::size_t i = 0; i < info.shards.size(); ++i) {
     const ShardInfo& shard = info.shards[i];
@@ -69,6 +73,8 @@ std::string to_json(const SetInfo& info) {
       {"samples", info.samples},
       {"height", info.height},
       {"width", info.width},
+      {"fit", info.packed.fit},
+      {"background", info.packed.background},
       {"classes", info.classes},
       {"class_counts", info.class_counts},
       {"mean", info.mean},
@@ -101,6 +107,20 @@ std::array<double, 3> three(const nlohmann::json& json, const char* name,
   return value.get<std::array<double, 3>>();
 }
 
+std::array<std::uint8_t, 3> colour(const nlohmann::json& json, const std::string& source) {
+  const nlohmann::json& values = json.at("background");
+  std::array<std::uint8_t, 3> bytes{};
+  constexpr std::uint64_t kLargest = std::numeric_limits<std::uint8_t>::max();
+  bool fits = values.is_array() && values.size() == bytes.size();
+  for (std::size_t c = 0; fits && c < bytes.size(); ++c) {
+    fits = values[c].is_number_unsigned() && values[c].get<std::uint64_t>() <= kLargest;
+    bytes[c] = fits ? values[c].get<std::uint8_t>() : std::uint8_t{0};
+  }
+  require(fits, "cannot use '" + source + "'",
+          "its background is no colour of three whole numbers from 0 to 255", kHint);
+  return bytes;
+}
+
 }  // namespace
 
 SetInfo set_info_from_json(const std::string& text, const std::string& source) {
@@ -117,6 +137,8 @@ SetInfo set_info_from_json(const std::string& text, const std::string& source) {
     info.samples = whole(json, "samples", source);
     info.height = whole(json, "height", source);
     info.width = whole(json, "width", source);
+    json.at("fit").get_to(info.packed.fit);
+    info.packed.background = colour(json, source);
     json.at("classes").get_to(info.classes);
     json.at("class_counts").get_to(info.class_counts);
     info.mean = three(json, "mean", source);

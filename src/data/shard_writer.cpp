@@ -238,6 +238,7 @@ SetInfo SetWriter::finish() {
   info.samples = samples();
   info.height = w.options.height;
   info.width = w.options.width;
+  info.packed = w.options.packed;
   info.classes = w.options.classes;
   info.class_counts.resize(info.classes.size());
   for (const std::int32_t label : w.labels) ++info.class_counts[static_cast<std::size_t>(label)];

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lockstep/base/check.hpp"
+#include "lockstep/data/image_resize.hpp"
 
 namespace lockstep::train {
 namespace {
@@ -63,6 +64,26 @@ optim::ScheduleState schedule_from(const nlohmann::json& json, const std::string
   return state;
 }
 
+data::PackedFit packed_from(const nlohmann::json& json, const std::string& source) {
+  data::PackedFit packed;
+  json.at("fit").get_to(packed.fit);
+  if (packed.fit != data::kNoFit && !data::fit_from_name(packed.fit)) {
+    unusable(source, "fit is none of crop, pad, stretch and none");
+  }
+  const auto& colour = json.at("background");
+  if (colour.size() != packed.background.size()) {
+    unusable(source, "background has not three values");
+  }
+  for (std::size_t c = 0; c < packed.background.size(); ++c) {
+    constexpr std::uint64_t kLargest = std::numeric_limits<std::uint8_t>::max();
+    if (!colour[c].is_number_unsigned() || colour[c].get<std::uint64_t>() > kLargest) {
+      unusable(source, "background is no colour of whole numbers from 0 to 255");
+    }
+    packed.background[c] = colour[c].get<std::uint8_t>();
+  }
+  return packed;
+}
+
 }  // namespace
 
 std::string state_to_json(const TrainingState& state) {
@@ -86,6 +107,8 @@ std::string state_to_json(const TrainingState& state) {
       {"width", state.width},
       {"mean", state.mean},
       {"std", state.std},
+      {"fit", state.packed.fit},
+      {"background", state.packed.background},
       {"train_set_id", state.train_set_id},
       {"ranks", state.ranks},
       {"threads", state.threads},
@@ -116,6 +139,7 @@ TrainingState state_from_json(const std::string& text, const std::string& source
     state.width = count_at(json, "width", 1, source);
     state.mean = channels_at(json, "mean", source);
     state.std = channels_at(json, "std", source);
+    state.packed = packed_from(json, source);
     json.at("train_set_id").get_to(state.train_set_id);
     state.ranks = count_at(json, "ranks", 1, source);
     state.threads = count_at(json, "threads", 1, source);

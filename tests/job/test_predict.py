@@ -27,7 +27,7 @@ def best(tiny_set, tmp_path_factory):
 def photos(tmp_path_factory):
     """A folder of class folders, of another size than the training pictures."""
     root = tmp_path_factory.mktemp("photos")
-    pictures.write_folder(root, pictures.spread(30, 3), 24, ".png", 5)
+    pictures.write_folder(root, pictures.spread(30, 3), (24, 36), ".png", 5)
     return root
 
 
@@ -78,6 +78,23 @@ def test_files_are_prepared_as_pack_images_does(best, photos, tmp_path):
             assert float(row["probability_1"]) == pytest.approx(float(twin["probability_1"]),
                                                                 abs=1e-5)
             assert row["label"] == "" and twin["label"] in row["path"]
+
+
+def test_the_checkpoint_knows_how_its_pictures_were_packed(photos, tmp_path):
+    """Padded with a colour: without --fit predict does the same, with --fit what it is told."""
+    packed = tmp_path / "padded"
+    harness.run([harness.program("pack_images"), photos, packed, "--size", SIZE, "--fit", "pad",
+                 "--background", "200,10,90"]).ok()
+    run = runs.train(tmp_path, 0, {"data.train": packed})
+    best = run.folder / "checkpoints" / "best"
+    by_path = {row["path"]: row for row in rows(predict(0, best, packed, format="csv").ok().out)}
+    of_files = rows(predict(0, best, photos, format="csv").ok().out)
+    for row in of_files:
+        twin = by_path[row["path"].removeprefix(f"{photos}/")]
+        assert float(row["probability_1"]) == pytest.approx(float(twin["probability_1"]), abs=1e-5)
+    assert of_files != rows(predict(0, best, photos, format="csv", fit="stretch").ok().out)
+    info = harness.mpirun(0, [harness.program("lockstep"), "info", best]).ok()
+    assert "fit pad" in info.out
 
 
 def test_probabilities(best, photos):

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "lockstep/data/image_decode.hpp"
@@ -13,6 +14,11 @@ enum class Fit {
   kPad,     ///< scale until the picture fits, centre it on the background
   kStretch  ///< scale each axis on its own
 };
+
+/// "crop", "pad", "stretch".
+[[nodiscard]] std::string fit_name(Fit fit);
+/// Nothing for any other word.
+[[nodiscard]] std::optional<Fit> fit_from_name(const std::string& name) noexcept;
 
 struct ResizeOptions {
   std::int64_t height = 0;

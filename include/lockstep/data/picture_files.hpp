@@ -3,13 +3,22 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "lockstep/data/image_decode.hpp"
 #include "lockstep/data/image_resize.hpp"
 #include "lockstep/data/picture_source.hpp"
 
 namespace lockstep::data {
+
+/// Whether a name ends as those of pictures do (.jpg, .PNG, .webp, ...).
+[[nodiscard]] bool has_picture_suffix(const std::string& name);
+
+/// The format of a file by its first bytes; nothing when they cannot be read. Never waits, whatever
+/// the file is.
+[[nodiscard]] std::optional<ImageFormat> sniff_format(const std::string& path);
 
 /// The picture files that a path stands for: itself, or all in a folder and the folders below it,
 /// in byte order of their paths. A file is a picture by its suffix or, whatever that is, by the

@@ -12,6 +12,7 @@ namespace lockstep::data {
 inline constexpr const char* kFormatName = "lockstep-shards";
 inline constexpr std::int64_t kFormatVersion = 1;
 inline constexpr const char* kSetFile = "set.json";
+inline constexpr const char* kNoFit = "none";                ///< packed in the size they had
 inline constexpr const char* kImages = "images";             ///< uint8 [N, H, W, 3]
 inline constexpr const char* kLabels = "labels";             ///< int32 [N]
 inline constexpr const char* kChecksums = "checksums";       ///< uint32 [N], CRC-32 of the sample
@@ -27,6 +28,13 @@ inline constexpr const char* kSampleCountAttribute = "sample_count";  ///< int64
 inline constexpr const char* kMeanAttribute = "mean";                 ///< float64 [3], of the set
 inline constexpr const char* kStdAttribute = "std";                   ///< float64 [3], of the set
 
+/// How the pictures of a set were brought to its size, so that others can be prepared alike.
+struct PackedFit {
+  std::string fit = kNoFit;                  ///< "crop", "pad", "stretch", or kNoFit
+  std::array<std::uint8_t, 3> background{};  ///< behind transparent pixels, around padded pictures
+  bool operator==(const PackedFit&) const = default;
+};
+
 struct ShardInfo {
   std::string file;  ///< "00000.h5"
   std::int64_t samples = 0;
@@ -39,6 +47,7 @@ struct SetInfo {
   std::int64_t samples = 0;
   std::int64_t height = 0;
   std::int64_t width = 0;
+  PackedFit packed;
   std::vector<std::string> classes;
   std::vector<std::int64_t> class_counts;
   std::array<double, 3> mean{};  ///< per channel, values in [0, 1]

@@ -42,6 +42,7 @@ struct SetWriterOptions {
   std::int64_t shards = 1;           ///< planned_samples are cut evenly into so many
   std::int64_t path_bytes = 1;       ///< of the longest source path
   std::string options_text;          ///< packing options, part of the set id
+  PackedFit packed{};                ///< goes into set.json
 };
 
 /// Writes a set of shards into an existing, empty folder. The pictures go to their place in the

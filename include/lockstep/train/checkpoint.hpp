@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lockstep/comm/collectives.hpp"
+#include "lockstep/data/shard_format.hpp"
 #include "lockstep/model/network.hpp"
 #include "lockstep/optim/optimizer.hpp"
 #include "lockstep/optim/schedule.hpp"
@@ -42,6 +43,7 @@ struct TrainingState {
   std::int64_t width = 0;
   std::array<double, 3> mean{};  ///< normalisation, values in [0, 1]
   std::array<double, 3> std{};
+  data::PackedFit packed;  ///< how the training pictures were brought to their size
   std::string train_set_id;
   // Where it was made: equal bits are promised on equal ones only.
   std::int64_t ranks = 1;

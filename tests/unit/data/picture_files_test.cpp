@@ -32,6 +32,20 @@ TEST(ListPictures, AFolderInByteOrderWithoutWhatIsHiddenOrNoPicture) {
       << "named by a person";
 }
 
+TEST(ListPictures, ABrokenLinkIsListedSoThatReadingSaysWhatIsWrong) {
+  const TempFolder folder;
+  fs::create_symlink("gone.png", folder.path("a.png"));
+  fs::create_symlink("b.jpg", folder.path("b.jpg"));
+  fs::create_symlink("gone", folder.path("c"));
+  EXPECT_EQ(list_pictures(folder.path("")), (Paths{folder.path("a.png"), folder.path("b.jpg")}));
+  const PictureFiles files(list_pictures(folder.path("")), {2, 2});
+  std::vector<std::uint8_t> picture(12);
+  files.read(0, picture.data());
+  EXPECT_NE(files.problem(0).find("No such file"), std::string::npos) << files.problem(0);
+  files.read(1, picture.data());
+  EXPECT_NE(files.problem(1).find("symbolic links"), std::string::npos) << files.problem(1);
+}
+
 TEST(ListPictures, NothingIsAnError) {
   const TempFolder folder;
   EXPECT_THROW((void)list_pictures(folder.path("")), UsageError);

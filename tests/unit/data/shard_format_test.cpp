@@ -18,6 +18,7 @@ SetInfo example() {
   info.samples = 5;
   info.height = 7;
   info.width = 9;
+  info.packed = {"pad", {7, 0, 255}};
   info.classes = {"ant", "\xC3\xA9t\xC3\xA9"};
   info.class_counts = {2, 3};
   info.mean = {0.1, 1.0 / 3, 0.7};
@@ -39,6 +40,7 @@ TEST(ShardFormat, WhatIsWrittenIsRead) {
   EXPECT_EQ(read.samples, 5);
   EXPECT_EQ(read.height, 7);
   EXPECT_EQ(read.width, 9);
+  EXPECT_EQ(read.packed, info.packed);
   EXPECT_EQ(read.classes, info.classes);
   EXPECT_EQ(read.class_counts, info.class_counts);
   EXPECT_EQ(read.mean, info.mean);  // to the last bit
@@ -86,6 +88,11 @@ TEST(ShardFormat, WrongTypesAndContradictions) {
   expect("set_id", [](Json& j) { j["set_id"] = "abc"; });
   expect("set_id", [](Json& j) { j["set_id"] = std::string(32, 'G'); });
   expect("no pixels", [](Json& j) { j["height"] = 0; });
+  expect("its fit is none of", [](Json& j) { j["fit"] = "squeeze"; });
+  expect("no colour", [](Json& j) { j["background"] = {0, 0}; });
+  expect("no colour", [](Json& j) { j["background"] = {0, 0, 256}; });
+  expect("no colour", [](Json& j) { j["background"] = {0, 0.5, 0}; });
+  expect("no colour", [](Json& j) { j["background"] = "black"; });
   expect("contradict", [](Json& j) { j["samples"] = 6; });
   expect("contradict", [](Json& j) { j["class_counts"] = {2, 2}; });
   expect("contradict", [](Json& j) { j["class_counts"] = {-1, 6}; });

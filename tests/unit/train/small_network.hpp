@@ -58,6 +58,7 @@ inline TrainingState state_after(std::int64_t epoch, std::int64_t update) {
   state.width = 32;
   state.mean = {0.1, 0.2, 0.3};
   state.std = {0.4, 0.5, 0.6};
+  state.packed = {"pad", {7, 0, 255}};
   state.train_set_id = "0123abcd";
   state.ranks = 3;
   state.threads = 2;
