@@ -13,8 +13,8 @@
 namespace lockstep {
 namespace {
 
-/// Text that may hold what a file said: in one line, of bounded length, without commands to the
-/// terminal.
+/// Text that may hold what a file said: on one line, control characters escaped (no commands to the
+/// terminal), cut after 2,000 bytes.
 void append_plain(std::string& message, std::string_view text) {
   constexpr std::size_t kLongest = 2000;
   std::size_t length = std::min(text.size(), kLongest);

@@ -15,8 +15,7 @@ enum class ExitCode : int {
   kStopRequested = 85  ///< saved and stopped on request, go on later
 };
 
-/// An error a person can act on. what() reads "problem (why) - what to do", on one line: control
-/// characters of what came from outside are escaped, and each part is cut after 2,000 bytes.
+/// An error a person can act on. what() reads "problem (why) - what to do".
 class Error : public std::runtime_error {
  public:
   Error(std::string_view problem, std::string_view why, std::string_view hint,
