@@ -170,9 +170,9 @@ void write_safetensors(const std::string& file, const NamedTensors& tensors) {
 }
 
 NamedTensors read_safetensors(const std::string& file) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(file, error)) {  // a pipe would be waited for
-    damaged(file, error ? error.message() : "it is not a regular file");
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(file, unknown)) {  // a pipe would be waited for
+    damaged(file, unknown ? unknown.message() : "it is not a regular file");
   }
   std::ifstream in(file, std::ios::binary | std::ios::ate);
   if (!in) {
