@@ -142,7 +142,7 @@ TEST(OptionTable, HasEveryFieldOfTheConfig) {
       field_count<C::Model>() + field_count<C::Train>() + field_count<C::Optim>() +
       field_count<C::Schedule>() + field_count<C::Checkpoint>() + field_count<C::Comm>() +
       field_count<C::Record>() + field_count<C::Fault>();
-  EXPECT_EQ(field_count<C::Checkpoint>(), 2U);
+  EXPECT_EQ(field_count<C::Checkpoint>(), 3U);
   EXPECT_EQ(option_table().size(), fields);
   EXPECT_EQ(option_sections().size(), field_count<C>());
   std::set<const void*> places;
@@ -170,9 +170,9 @@ TEST(OptionTable, RolesSayWhatIsPartOfAModelAndWhatOfAMachine) {
   EXPECT_EQ(keys(OptionRole::kNumerics),
             (Names{"run.dtype", "augment.mean", "augment.std", "model.memory_format"}));
   EXPECT_EQ(keys(OptionRole::kMachine),
-            (Names{"run.device", "run.threads", "run.log_level", "data.threads", "data.prefetch",
-                   "comm.timeout", "fault.point", "fault.rank", "fault.action", "fault.step",
-                   "fault.seconds"}));
+            (Names{"run.device", "run.deterministic", "run.threads", "run.log_level",
+                   "data.threads", "data.prefetch", "comm.timeout", "fault.point", "fault.rank",
+                   "fault.action", "fault.step", "fault.seconds"}));
   EXPECT_EQ(keys(OptionRole::kScoring), (Names{"data.test", "train.eval_batch_size"}));
 }
 

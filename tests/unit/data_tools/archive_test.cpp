@@ -103,16 +103,19 @@ TEST(Archive, DamageIsNeverTakenForContents) {
   const std::string whole = gzipped(small_archive());
   root.touch("whole", whole);
   const Texts wanted = texts(read_named_files(root / "whole", {"one", "two"}));
+  int passed = 0;
   for (std::size_t at = 0; at < whole.size(); at += 3) {
     std::string damaged = whole;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
     root.touch("damaged", damaged);
-    // gzip's header has bytes that mean nothing here (time, system).
+    // Some bits mean nothing here (time and system in the header, where in a run of zeros the next
+    // ones are copied from): then what comes out is what was packed.
     if (refusal(root / "damaged").empty()) {
-      EXPECT_LT(at, 10U);
+      ++passed;
       EXPECT_EQ(texts(read_named_files(root / "damaged", {"one", "two"})), wanted);
     }
   }
+  EXPECT_LT(passed, 20) << "of " << whole.size() / 3;
 }
 
 TEST(GzipFile, PlainAndPackedReadTheSame) {
