@@ -95,7 +95,8 @@ function(lockstep_describe_build source)
       "LOCKSTEP_BUILD_TYPE=\"${CMAKE_BUILD_TYPE}\""
       "LOCKSTEP_TORCH_VERSION=\"${LOCKSTEP_TORCH_VERSION}\"")
   if(LOCKSTEP_WITH_CUDA)
-    list(APPEND definitions LOCKSTEP_WITH_CUDA "LOCKSTEP_CUDA_VERSION=\"${CUDAToolkit_VERSION}\"")
+    list(APPEND definitions LOCKSTEP_WITH_CUDA "LOCKSTEP_CUDA_VERSION=\"${CUDAToolkit_VERSION}\""
+         "LOCKSTEP_NCCL_VERSION=\"${NCCL_VERSION}\"")
   endif()
   set_property(SOURCE "${source}" APPEND PROPERTY COMPILE_DEFINITIONS ${definitions})
 endfunction()

@@ -25,5 +25,4 @@ image=$(basename "$tarball" .tar.zst).sif
 # %files of the definition count from the working folder.
 (cd "$work" && "$tool" build "$image" "$repo/packaging/lockstep.def") ||
   die "$(basename "$tool") build failed (see above; without root it may need --fakeroot, set up by the administrator)"
-"$tool" test "$work/$image" || die "the container does not run"
 say "Made $work/$image ($(du -h "$work/$image" | cut -f1))"

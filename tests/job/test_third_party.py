@@ -17,7 +17,7 @@ _OWNERS = [
     (re.compile(r"^(nccl|cuda\w*)\.h$"), {"comm", "train"}),
     (re.compile(r"^(hdf5|turbojpeg|jpeglib|jerror|png)\.h$|^libexif/"), {"data", "data_tools"}),
     (re.compile(r"^spdlog/"), {"report"}),
-    (re.compile(r"^boost/program_options"), {"base", "data_tools"}),
+    (re.compile(r"^boost/(program_options|version\.hpp)"), {"base", "data_tools"}),
     (re.compile(r"^(nlohmann/json\.hpp|xxhash\.h|zlib\.h)$"),
      {"data", "report", "train", "jobs", "data_tools"}),
     (re.compile(r"^stb/|^archive(_entry)?\.h$"), {"data_tools"}),
