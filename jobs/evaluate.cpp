@@ -31,6 +31,7 @@ ExitCode run_evaluate(JobContext& context) {
   comm::agreed_phase(control,
                      [&] { require_like(*set, input, "the checkpoint '" + loaded.folder + "'"); });
   const train::DeviceChoice device = train::choose_device(config.run.device, control);
+  train::choose_kernels(device.device, config.run.deterministic);
   const train::ThreadPlan plan = train::plan_threads(config.run.threads, control);
   at::set_num_threads(plan.threads);
   const train::TrainingCollectives collectives = train::make_training_collectives(
@@ -48,9 +49,10 @@ ExitCode run_evaluate(JobContext& context) {
       make_report_folder(folder);
     }
   });
-  context.log.info("evaluate", "checkpoint " + loaded.folder + " (" + config.model.name +
-                                   " after " + std::to_string(loaded.state.update) +
-                                   " updates), device " + train::device_text(device, plan.threads));
+  context.log.info("evaluate",
+                   "checkpoint " + loaded.folder + " (" + config.model.name + " after " +
+                       std::to_string(loaded.state.update) + " updates), device " +
+                       train::device_text(device, plan.threads, config.run.deterministic));
   report::ConfusionMatrix confusion(static_cast<std::int64_t>(input.classes.size()));
   const report::Scores scores = evaluator->score(*network, &confusion);
   context.log.result("evaluate", "'" + set->folder() + "': " + scores_text(scores));

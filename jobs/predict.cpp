@@ -199,6 +199,7 @@ ExitCode run_predict(JobContext& context) {
   const InputShape shape{state.classes, state.height, state.width};
   const std::vector<Input> inputs = open_inputs(control, request, shape);
   const train::DeviceChoice device = train::choose_device(config.run.device, control);
+  train::choose_kernels(device.device, config.run.deterministic);
   const train::ThreadPlan plan = train::plan_threads(config.run.threads, control);
   at::set_num_threads(plan.threads);
   const train::TrainingCollectives collectives = train::make_training_collectives(

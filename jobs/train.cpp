@@ -177,6 +177,7 @@ ExitCode run_train(JobContext& context) {
   const InputShape input = shape_of(*sets.train);
 
   const train::DeviceChoice device = train::choose_device(config.run.device, control);
+  train::choose_kernels(device.device, config.run.deterministic);
   if (device.device.is_cpu()) {
     train::require_equal_cpus(control);
   }
@@ -256,10 +257,13 @@ ExitCode run_train(JobContext& context) {
 
   log.info("run", build_summary());
   log_ignored(context);
-  log.info("run",
-           "run folder " + place.path + ", device " + train::device_text(device, plan.threads));
+  log.info("run", "run folder " + place.path + ", device " +
+                      train::device_text(device, plan.threads, config.run.deterministic));
   if (world.is_root() && !plan.warning.empty()) {
     log.warning("run", plan.warning);
+  }
+  if (config.run.deterministic && device.device.is_cpu()) {
+    log.info("run", "run.deterministic: a CPU always is");
   }
   log_data(context, sets);
   log_plan(context, *sampler, schedule);

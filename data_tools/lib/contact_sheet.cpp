@@ -102,7 +102,7 @@ void write_contact_sheet(const data::ShardSet& set, std::int64_t count, const st
     const auto label = static_cast<std::size_t>(set.labels()[static_cast<std::size_t>(id)]);
     draw_text(canvas, top + kCell + 2, left, kCell, set.info().classes[label]);
   }
-  write_png(file, {canvas.height, canvas.width, std::move(canvas.rgb)});
+  replace_png(file, {canvas.height, canvas.width, std::move(canvas.rgb)});
 }
 
 }  // namespace lockstep::tools

@@ -1,6 +1,9 @@
 #include "lib/decode_pool.hpp"
 
 #include <algorithm>
+#include <chrono>
+
+#include "lib/stop.hpp"
 
 namespace lockstep::tools {
 namespace {
@@ -32,7 +35,8 @@ DecodePool::~DecodePool() {
 Decoded DecodePool::take() {
   std::unique_lock lock(mutex_);
   Slot& slot = slots_[taken_ % slots_.size()];
-  ready_.wait(lock, [&] { return slot.ready; });
+  constexpr std::chrono::milliseconds kLook{200};  // for a signal that asks to stop
+  while (!ready_.wait_for(lock, kLook, [&] { return slot.ready; })) throw_if_stopped();
   Decoded decoded = std::move(slot.decoded);
   slot = Slot();
   waiting_bytes_ -= decoded.image.rgb.size();

@@ -17,8 +17,14 @@ namespace lockstep::tools {
 namespace fs = std::filesystem;
 namespace {
 
-std::string without_trailing_slash(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
+/// The path without what a shell or a person may leave at its end: "out/", "out/.". Throws
+/// UsageError when its last name is no name of a folder to make.
+std::string place_of(std::string path) {
+  while (path.size() > 1 && (path.ends_with('/') || path.ends_with("/."))) path.pop_back();
+  if (path.empty() || path == ".." || path.ends_with("/..")) {
+    throw UsageError("'" + path + "' is no output folder", "it has no name of its own",
+                     "give the folder that is to be made");
+  }
   return path;
 }
 
@@ -133,7 +139,7 @@ void check_replaceable(const std::string& destination, const Product& product) {
 }  // namespace
 
 void check_destination(const std::string& destination, bool overwrite, const Product& product) {
-  const std::string place = without_trailing_slash(destination);
+  const std::string place = place_of(destination);
   if (!is_there(place)) return;
   if (!overwrite) {
     throw UsageError("'" + place + "' exists", "it would be replaced",
@@ -143,7 +149,7 @@ void check_destination(const std::string& destination, bool overwrite, const Pro
 }
 
 StagingFolder::StagingFolder(std::string destination, bool overwrite, const Product& product)
-    : destination_(without_trailing_slash(std::move(destination))),
+    : destination_(place_of(std::move(destination))),
       product_(product),
       replaces_(is_there(destination_)) {
   check_destination(destination_, overwrite, product_);

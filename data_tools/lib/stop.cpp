@@ -16,7 +16,9 @@ std::atomic<bool> g_stop{false};
 void catch_stop_signals() {
   struct sigaction action {};
   action.sa_handler = [](int) { g_stop = true; };
-  action.sa_flags = SA_RESTART;  // libraries need not cope with interrupted calls
+  // Libraries need not cope with interrupted calls. The second signal ends the process at once,
+  // also when a thread waits for a file system that does not answer.
+  action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
 }
 

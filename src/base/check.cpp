@@ -1,7 +1,9 @@
 #include "lockstep/base/check.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <new>
 #include <numeric>
@@ -11,13 +13,38 @@
 namespace lockstep {
 namespace {
 
+/// Text that may hold what a file said: on one line, control characters escaped (no commands to the
+/// terminal), cut after 2,000 bytes.
+void append_plain(std::string& message, std::string_view text) {
+  constexpr std::size_t kLongest = 2000;
+  std::size_t length = std::min(text.size(), kLongest);
+  while (length < text.size() && length > 0 &&
+         (static_cast<unsigned char>(text[length]) & 0xC0U) == 0x80U) {
+    --length;  // not within a character of UTF-8
+  }
+  for (const char c : text.substr(0, length)) {
+    if (static_cast<unsigned char>(c) < ' ' || c == 127) {
+      std::array<char, 5> code{};
+      std::snprintf(code.data(), code.size(), "\\x%02x", static_cast<unsigned char>(c));
+      message += code.data();
+    } else {
+      message += c;
+    }
+  }
+  message += length < text.size() ? "..." : "";
+}
+
 std::string compose(std::string_view problem, std::string_view why, std::string_view hint) {
-  std::string message(problem);
+  std::string message;
+  append_plain(message, problem);
   if (!why.empty()) {
-    message.append(" (").append(why).append(")");
+    message += " (";
+    append_plain(message, why);
+    message += ')';
   }
   if (!hint.empty()) {
-    message.append(" - ").append(hint);
+    message += " - ";
+    append_plain(message, hint);
   }
   return message;
 }

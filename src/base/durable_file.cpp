@@ -71,7 +71,12 @@ void write_durable(const std::string& path, const std::string& text) {
 
 void replace_durable(const std::string& path, const std::string& text) {
   const std::string temporary = path + ".tmp";
-  write_durable(temporary, text);
+  try {
+    write_durable(temporary, text);
+  } catch (...) {
+    std::remove(temporary.c_str());
+    throw;
+  }
   if (std::rename(temporary.c_str(), path.c_str()) != 0) {
     cannot_write(path);
   }
@@ -88,6 +93,11 @@ std::string read_file(const std::string& path) {
                 "check the path and its permissions");
   }
   const auto size = std::filesystem::file_size(path, error);
+  constexpr std::uintmax_t kLargest = 64U << 20U;
+  if (!error && size > kLargest) {
+    throw Error("cannot read '" + path + "'", "it is larger than 64 MiB",
+                "give a file that this program has written");
+  }
   std::string text(error ? 0 : size, '\0');
   errno = 0;
   std::ifstream in(path, std::ios::binary);

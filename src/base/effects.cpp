@@ -49,6 +49,10 @@ std::vector<Idle> idle_keys(const Program& program, const RunConfig& config) {
     idle.push_back(
         {"model.weights_strict", "model.weights", "no file is read", "set model.weights"});
   }
+  if (config.run.device == "cpu") {
+    idle.push_back(
+        {"run.deterministic", "run.device", "a CPU always is", "choose another run.device"});
+  }
   if (config.augment.crop_padding == 0) {
     idle.push_back({"augment.crop_mode", "augment.crop_padding", "nothing is added to the pictures",
                     "set augment.crop_padding"});

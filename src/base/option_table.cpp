@@ -115,6 +115,9 @@ void add_run(std::vector<Option>& table) {
   run.word("device", &S::device, {"auto", "cpu", "cuda"},
            "where to train; auto: a GPU if the build and the machine have one")
       .role = Role::kMachine;
+  run.flag("deterministic", &S::deterministic,
+           "on GPUs: operations that give the same bits each time, at some cost; a CPU always does")
+      .role = Role::kMachine;
   Option& dtype = run.word("dtype", &S::dtype, {"float32", "float64"},
                            "numbers to train in; float64 is for tests and studies");
   dtype.role = Role::kNumerics;

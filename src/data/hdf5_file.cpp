@@ -133,9 +133,7 @@ void Hdf5File::create_text(const std::string& name, std::int64_t count, std::int
 
 void Hdf5File::write_numbers(const std::string& name, hid_t type, std::int64_t count,
                              const void* data) {
-  require(count == count_of(name), "cannot write " + name + " of " + path_,
-          std::to_string(count) + " values for " + std::to_string(count_of(name)) + " places",
-          "report this as a bug");
+  static_cast<void>(checked_count(name, count));
   const auto target = dataset(name);
   checked(path_, "write " + name,
           [&] { return H5Dwrite(target.id(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data); });

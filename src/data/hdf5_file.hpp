@@ -83,9 +83,13 @@ class Hdf5File {
 
   [[nodiscard]] bool has_dataset(const std::string& name) const;
   [[nodiscard]] DatasetInfo info(const std::string& name) const;
-  [[nodiscard]] std::vector<std::int32_t> read_int32(const std::string& name) const;
-  [[nodiscard]] std::vector<std::uint32_t> read_uint32(const std::string& name) const;
-  [[nodiscard]] std::vector<std::string> read_text(const std::string& name) const;
+  [[nodiscard]] std::vector<std::int32_t> read_int32(const std::string& name,
+                                                     std::int64_t count) const;
+  /// `count` values; throws when the dataset has another number, before any memory is taken.
+  [[nodiscard]] std::vector<std::uint32_t> read_uint32(const std::string& name,
+                                                       std::int64_t count) const;
+  [[nodiscard]] std::vector<std::string> read_text(const std::string& name,
+                                                   std::int64_t count) const;
   [[nodiscard]] Hdf5Rows open_rows(const std::string& name) const;
 
   /// Flushes and closes; throws when that fails. The destructor closes too and says nothing.
@@ -98,7 +102,7 @@ class Hdf5File {
   void set_attribute(const std::string& name, hid_t type, hid_t memory_type, std::int64_t count,
                      const void* data);
   void write_numbers(const std::string& name, hid_t type, std::int64_t count, const void* data);
-  [[nodiscard]] std::int64_t count_of(const std::string& name) const;
+  [[nodiscard]] std::size_t checked_count(const std::string& name, std::int64_t count) const;
   void read_all(const std::string& name, hid_t type, void* out) const;
 
   std::string path_;

@@ -166,11 +166,11 @@ DatasetInfo Hdf5File::info(const std::string& name) const {
   return info;
 }
 
-std::int64_t Hdf5File::count_of(const std::string& name) const {
-  const auto dims = dims_of(path_, dataset(name));
-  require(dims.size() == 1, "cannot use " + name + " of " + path_,
-          "it has " + std::to_string(dims.size()) + " axes instead of 1", "pack the set again");
-  return dims[0];
+std::size_t Hdf5File::checked_count(const std::string& name, std::int64_t count) const {
+  require(dims_of(path_, dataset(name)) == std::vector<std::int64_t>{count},
+          "cannot use " + name + " of " + path_,
+          "it is no list of " + std::to_string(count) + " entries", "pack the set again");
+  return static_cast<std::size_t>(count);
 }
 
 void Hdf5File::read_all(const std::string& name, hid_t type, void* out) const {
@@ -179,20 +179,22 @@ void Hdf5File::read_all(const std::string& name, hid_t type, void* out) const {
           [&] { return H5Dread(source.id(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, out); });
 }
 
-std::vector<std::int32_t> Hdf5File::read_int32(const std::string& name) const {
-  std::vector<std::int32_t> values(static_cast<std::size_t>(count_of(name)));
+std::vector<std::int32_t> Hdf5File::read_int32(const std::string& name,
+                                               std::int64_t entries) const {
+  std::vector<std::int32_t> values(checked_count(name, entries));
   read_all(name, H5T_NATIVE_INT32, values.data());
   return values;
 }
 
-std::vector<std::uint32_t> Hdf5File::read_uint32(const std::string& name) const {
-  std::vector<std::uint32_t> values(static_cast<std::size_t>(count_of(name)));
+std::vector<std::uint32_t> Hdf5File::read_uint32(const std::string& name,
+                                                 std::int64_t entries) const {
+  std::vector<std::uint32_t> values(checked_count(name, entries));
   read_all(name, H5T_NATIVE_UINT32, values.data());
   return values;
 }
 
-std::vector<std::string> Hdf5File::read_text(const std::string& name) const {
-  const auto count = static_cast<std::size_t>(count_of(name));
+std::vector<std::string> Hdf5File::read_text(const std::string& name, std::int64_t entries) const {
+  const std::size_t count = checked_count(name, entries);
   const auto source = dataset(name);
   const auto type =
       own(checked(path_, "get a type", [&] { return H5Dget_type(source.id()); }), H5Tclose);
@@ -211,6 +213,9 @@ std::vector<std::string> Hdf5File::read_text(const std::string& name) const {
     return values;
   }
   const auto bytes = static_cast<std::size_t>(info(name).element_bytes);
+  constexpr std::size_t kLargest = std::size_t{1} << 30U;
+  require(count == 0 || bytes <= kLargest / count, "cannot use " + name + " of " + path_,
+          "it holds more than 1 GiB of text", "pack the set again");
   std::vector<char> packed(count * bytes);
   read_all(name, type.id(), packed.data());
   for (std::size_t i = 0; i < count; ++i) {

@@ -89,10 +89,11 @@ std::vector<MicroBatchPlan> Sampler::plan(std::int64_t update, std::int64_t rank
   // Not begin + batch_size first: a batch size near the largest integer would overflow.
   const Range slice{begin, begin + std::min(options_.batch_size, options_.samples - begin)};
 
+  // More parts than samples would be parts of one sample, and empty ones that are skipped.
+  const std::int64_t parts = std::min(options_.accumulation, slice.size());
   std::vector<MicroBatchPlan> plans;
-  for (std::int64_t k = 0; k < options_.accumulation; ++k) {
-    const Range micro = part_of(slice, k, options_.accumulation);
-    if (micro.size() == 0) continue;
+  for (std::int64_t k = 0; k < parts; ++k) {
+    const Range micro = part_of(slice, k, parts);
     MicroBatchPlan plan;
     plan.update = update;
     plan.micro = static_cast<std::int64_t>(plans.size());

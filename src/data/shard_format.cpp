@@ -13,6 +13,7 @@
 #include <set>
 
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/json_text.hpp"
 #include "lockstep/data/image_resize.hpp"
 
 namespace lockstep::data {
@@ -124,6 +125,8 @@ std::array<std::uint8_t, 3> colour(const nlohmann::json& json, const std::string
 }  // namespace
 
 SetInfo set_info_from_json(const std::string& text, const std::string& source) {
+  const std::string fault = json_fault(text);
+  require(fault.empty(), "cannot read '" + source + "'", fault, kHint);
   SetInfo info;
   try {
     const auto json = nlohmann::json::parse(text);

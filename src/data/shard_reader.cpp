@@ -100,7 +100,7 @@ std::vector<std::int32_t> read_labels(const Hdf5File& shard, const std::string& 
   if (stored.dims != std::vector<std::int64_t>{samples}) {
     damaged(path, "its labels are not one for each of " + std::to_string(samples) + " samples");
   }
-  std::vector<std::int32_t> labels = shard.read_int32(kLabels);
+  std::vector<std::int32_t> labels = shard.read_int32(kLabels, samples);
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (labels[i] < 0 || static_cast<std::size_t>(labels[i]) >= info.classes.size()) {
       damaged(path, "sample " + std::to_string(i) + " has label " + std::to_string(labels[i]) +
@@ -170,7 +170,7 @@ void ShardSet::Impl::open_shard(std::int64_t index) {
     ++slow;
   }
   const std::vector<std::int32_t> own = read_labels(file, path, info, expected.samples);
-  if (file.read_text(kClasses) != info.classes)
+  if (file.read_text(kClasses, static_cast<std::int64_t>(info.classes.size())) != info.classes)
     damaged(path, "its classes are not those of the set");
   labels.insert(labels.end(), own.begin(), own.end());
   shards.push_back(std::move(shard));
@@ -216,8 +216,9 @@ void ShardSet::read(std::int64_t id, std::uint8_t* out) const {
 
 std::uint32_t ShardSet::stored_checksum(std::int64_t id) const {
   std::call_once(impl_->checksums_once, [this] {
-    for (const Shard& shard : impl_->shards) {
-      const auto own = Hdf5File::open_read(shard.path).read_uint32(kChecksums);
+    for (std::size_t i = 0; i < impl_->shards.size(); ++i) {
+      const auto own = Hdf5File::open_read(impl_->shards[i].path)
+                           .read_uint32(kChecksums, info().shards[i].samples);
       impl_->checksums.insert(impl_->checksums.end(), own.begin(), own.end());
     }
     require(impl_->checksums.size() == impl_->labels.size(), "'" + folder() + "' cannot be checked",
@@ -235,8 +236,9 @@ std::string labels_digest(const ShardSet& set) {
 
 std::vector<std::string> ShardSet::source_paths() const {
   std::vector<std::string> paths;
-  for (const Shard& shard : impl_->shards) {
-    const auto own = Hdf5File::open_read(shard.path).read_text(kSourcePaths);
+  for (std::size_t i = 0; i < impl_->shards.size(); ++i) {
+    const auto own = Hdf5File::open_read(impl_->shards[i].path)
+                         .read_text(kSourcePaths, info().shards[i].samples);
     paths.insert(paths.end(), own.begin(), own.end());
   }
   require(paths.size() == impl_->labels.size(),

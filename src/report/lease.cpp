@@ -17,6 +17,8 @@
 #include <sstream>
 
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/durable_file.hpp"
+#include "lockstep/base/json_text.hpp"
 #include "lockstep/base/system.hpp"
 
 namespace lockstep::report {
@@ -100,9 +102,14 @@ struct Holder {
 
 /// Nothing when there is no such file, or it is none of ours.
 std::optional<Holder> read_lease(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return std::nullopt;
-  const nlohmann::json lease = nlohmann::json::parse(file, nullptr, false);
+  std::string text;
+  try {
+    text = read_file(path);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  if (!json_fault(text).empty()) return std::nullopt;
+  const nlohmann::json lease = nlohmann::json::parse(text, nullptr, false);
   if (!lease.is_object()) return std::nullopt;
   try {
     Holder holder;

@@ -9,6 +9,7 @@
 #include "broadcast_tensors.hpp"
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/durable_file.hpp"
+#include "lockstep/base/json_text.hpp"
 #include "lockstep/train/checkpoint.hpp"
 #include "manifest.hpp"
 #include "training_state.hpp"
@@ -33,7 +34,9 @@ std::string resolve(const std::string& path) {
                      "give a folder such as runs/NAME/checkpoints/epoch-..., or the file best or "
                      "latest beside them");
   }
-  const auto json = nlohmann::json::parse(read_file(path), nullptr, false);
+  const std::string text = read_file(path);
+  const auto json =
+      json_fault(text).empty() ? nlohmann::json::parse(text, nullptr, false) : nlohmann::json();
   if (!json.is_object() || !json.contains("checkpoint") || !json["checkpoint"].is_string()) {
     throw UsageError("'" + path + "' is no checkpoint", "it is neither a folder nor a pointer file",
                      "give a checkpoint folder, or the file best or latest beside them");

@@ -10,6 +10,7 @@
 
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/durable_file.hpp"
+#include "lockstep/base/json_text.hpp"
 #include "lockstep/train/checkpoint.hpp"
 #include "manifest.hpp"
 #include "training_state.hpp"
@@ -38,7 +39,9 @@ std::string pointed_name(const std::string& pointer) {
   if (!fs::exists(pointer)) {
     return {};
   }
-  const auto json = nlohmann::json::parse(read_file(pointer), nullptr, false);
+  const std::string text = read_file(pointer);
+  const auto json =
+      json_fault(text).empty() ? nlohmann::json::parse(text, nullptr, false) : nlohmann::json();
   const auto named = json.is_object() ? json.find("checkpoint") : json.end();
   return named != json.end() && named->is_string() ? named->get<std::string>() : std::string();
 }

@@ -1,5 +1,6 @@
 #include "lockstep/train/device.hpp"
 
+#include <ATen/Context.h>
 #include <ATen/Version.h>
 #include <sched.h>
 #include <unistd.h>
@@ -112,6 +113,20 @@ DeviceChoice choose_device(const std::string& option, comm::Collectives& control
   return choice;
 }
 
+void choose_kernels(const c10::Device& device, bool deterministic) {
+  if (!device.is_cuda()) {
+    return;
+  }
+  at::Context& context = at::globalContext();
+  context.setDeterministicAlgorithms(deterministic, /*warn_only=*/false);
+  context.setDeterministicCuDNN(deterministic);
+  context.setBenchmarkCuDNN(!deterministic);
+  if (deterministic) {
+    // cuBLAS reads it when its first handle is made; what the user has set stands.
+    ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
+  }
+}
+
 void require_equal_cpus(comm::Collectives& control) {
   const std::vector<std::string> all = control.all_gather(at::get_cpu_capability());
   const auto other = std::find_if(all.begin(), all.end(),
@@ -198,11 +213,13 @@ ThreadPlan plan_threads(std::int64_t option, comm::Collectives& control) {
   return plan;
 }
 
-std::string device_text(const DeviceChoice& choice, int threads) {
+std::string device_text(const DeviceChoice& choice, int threads,
+                        [[maybe_unused]] bool deterministic) {
   const c10::Device& device = choice.device;
 #ifdef LOCKSTEP_WITH_CUDA
   if (device.is_cuda()) {
-    return std::string(at::cuda::getDeviceProperties(device.index())->name);
+    return std::string(at::cuda::getDeviceProperties(device.index())->name) +
+           (deterministic ? ", deterministic" : ", not deterministic (see run.deterministic)");
   }
 #endif
   return device.str() + ", " + std::to_string(threads) + (threads == 1 ? " thread" : " threads") +

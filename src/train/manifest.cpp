@@ -2,22 +2,26 @@
 
 #include <xxhash.h>
 
-#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/durable_file.hpp"
+#include "lockstep/base/json_text.hpp"
 
 namespace lockstep::train {
 namespace {
 
 constexpr const char* kHint = "use another checkpoint of the run, or copy this one again";
 
-}  // namespace
-
-std::string xxh3_128(const void* data, std::size_t bytes) {
+std::string text_of(const XXH128_hash_t& hash) {
   XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, XXH3_128bits(data, bytes));
+  XXH128_canonicalFromHash(&canonical, hash);
   constexpr const char* kDigits = "0123456789abcdef";
   std::string text;
   for (const unsigned char byte : canonical.digest) {
@@ -27,49 +31,101 @@ std::string xxh3_128(const void* data, std::size_t bytes) {
   return text;
 }
 
+/// Size and digest of a file, read piece by piece: weights may be larger than memory has room for.
+struct FileDigest {
+  std::uintmax_t bytes = 0;
+  std::string xxh3_128;
+};
+
+FileDigest digest_of_file(const std::string& path) {
+  constexpr std::size_t kPiece = 1U << 20U;
+  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(),
+                                                                       XXH3_freeState);
+  require(state && XXH3_128bits_reset(state.get()) == XXH_OK, "cannot read '" + path + "'",
+          "memory ran out", "free some");
+  std::vector<char> piece(kPiece);
+  FileDigest digest;
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  while (in) {
+    in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    const auto count = static_cast<std::size_t>(in.gcount());
+    XXH3_128bits_update(state.get(), piece.data(), count);
+    digest.bytes += count;
+  }
+  require(in.eof() && !in.bad(), "cannot read '" + path + "'", errno_text(),
+          "check the path and its permissions");
+  digest.xxh3_128 = text_of(XXH3_128bits_digest(state.get()));
+  return digest;
+}
+
+/// Before it is read: it may be a pipe, or larger than it was.
+void check_size(const std::string& path, const nlohmann::json& entry) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) {
+    throw Error("checkpoint file '" + path + "' is damaged",
+                error ? error.message() : "it is not a regular file", kHint);
+  }
+  const auto bytes = std::filesystem::file_size(path, error);
+  if (error || entry.at("bytes") != bytes) {
+    throw Error(
+        "checkpoint file '" + path + "' is damaged",
+        "it has " + std::to_string(bytes) + " bytes, the manifest says " + entry.at("bytes").dump(),
+        kHint);
+  }
+}
+
+void check_file(const std::string& path, const nlohmann::json& entry) {
+  check_size(path, entry);
+  if (digest_of_file(path).xxh3_128 != entry.at("xxh3_128")) {
+    throw Error("checkpoint file '" + path + "' is damaged",
+                "its checksum differs from the manifest's", kHint);
+  }
+}
+
+}  // namespace
+
+std::string xxh3_128(const void* data, std::size_t bytes) {
+  return text_of(XXH3_128bits(data, bytes));
+}
+
 std::string make_manifest(const std::string& folder, const std::vector<std::string>& files) {
   nlohmann::ordered_json manifest = {{"format", "lockstep-checkpoint"}, {"version", 1}};
   for (const std::string& name : files) {
-    const std::string content = read_file(folder + "/" + name);
-    manifest["files"][name] = {{"bytes", content.size()},
-                               {"xxh3_128", xxh3_128(content.data(), content.size())}};
+    const FileDigest digest = digest_of_file(folder + "/" + name);
+    manifest["files"][name] = {{"bytes", digest.bytes}, {"xxh3_128", digest.xxh3_128}};
   }
   return manifest.dump(2) + "\n";
 }
 
 void check_manifest(const std::string& folder, const std::vector<std::string>& needed) {
   const std::string path = folder + "/" + kManifestFile;
-  nlohmann::ordered_json manifest;
+  const std::string text = read_file(path);
+  const auto refuse = [&](const std::string& why) {
+    throw Error("manifest '" + path + "' is damaged", why, kHint);
+  };
+  if (const std::string fault = json_fault(text); !fault.empty()) {
+    refuse(fault);
+  }
   try {
-    manifest = nlohmann::ordered_json::parse(read_file(path));
+    const auto manifest = nlohmann::json::parse(text);
     if (manifest.at("format") != "lockstep-checkpoint" || manifest.at("version") != 1) {
       throw Error("'" + folder + "' is no checkpoint of this version",
                   "its manifest says another format", kHint);
     }
     for (const std::string& name : needed) {
       if (!manifest.at("files").contains(name)) {
-        throw Error("manifest '" + path + "' is damaged", "it does not list " + name, kHint);
+        refuse("it does not list " + name);
       }
     }
     for (const auto& [name, entry] : manifest.at("files").items()) {
       if (name.find('/') != std::string::npos) {
-        throw Error("manifest '" + path + "' is damaged",
-                    "'" + name + "' is no name of a file in its folder", kHint);
+        refuse("'" + name + "' is no name of a file in its folder");
       }
-      const std::string content = read_file(folder + "/" + name);
-      if (entry.at("bytes") != content.size()) {
-        throw Error("checkpoint file '" + folder + "/" + name + "' is damaged",
-                    "it has " + std::to_string(content.size()) + " bytes, the manifest says " +
-                        entry.at("bytes").dump(),
-                    kHint);
-      }
-      if (xxh3_128(content.data(), content.size()) != entry.at("xxh3_128")) {
-        throw Error("checkpoint file '" + folder + "/" + name + "' is damaged",
-                    "its checksum differs from the manifest's", kHint);
-      }
+      check_file(folder + "/" + name, entry);
     }
   } catch (const nlohmann::json::exception& error) {
-    throw Error("manifest '" + path + "' is damaged", error.what(), kHint);
+    refuse(error.what());
   }
 }
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -15,6 +15,7 @@
 
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/durable_file.hpp"
+#include "lockstep/base/json_text.hpp"
 
 namespace lockstep::train {
 namespace {
@@ -46,10 +47,10 @@ const char* name_of(at::ScalarType type, const std::string& tensor) {
 }
 
 /// Parses the header. JSON itself lets a name stand twice in an object, and the last would win.
-nlohmann::ordered_json parse_header(const std::string& text, const std::string& file) {
-  using Event = nlohmann::ordered_json::parse_event_t;
+nlohmann::json parse_header(const std::string& text, const std::string& file) {
+  using Event = nlohmann::json::parse_event_t;
   std::vector<std::set<std::string>> open;  // the names seen in each object that is not closed yet
-  const auto check = [&](int /*depth*/, Event event, const nlohmann::ordered_json& value) {
+  const auto check = [&](int /*depth*/, Event event, const nlohmann::json& value) {
     if (event == Event::object_start) {
       open.emplace_back();
     } else if (event == Event::object_end) {
@@ -59,11 +60,10 @@ nlohmann::ordered_json parse_header(const std::string& text, const std::string& 
     }
     return true;
   };
-  // The parser would stop at a zero and let pass what comes after it.
-  if (text.find('\0') != std::string::npos) {
-    damaged(file, "its header has a zero byte");
+  if (const std::string fault = json_fault(text); !fault.empty()) {
+    damaged(file, "its header: " + fault);
   }
-  auto header = nlohmann::ordered_json::parse(text, check);
+  auto header = nlohmann::json::parse(text, check);
   if (!header.is_object()) {
     damaged(file, "its header is no object");
   }
@@ -71,7 +71,7 @@ nlohmann::ordered_json parse_header(const std::string& text, const std::string& 
 }
 
 /// A list of whole numbers from 0. (The JSON library would round 2.5 down and wrap -1.)
-std::vector<std::int64_t> counts(const nlohmann::ordered_json& list, const std::string& name,
+std::vector<std::int64_t> counts(const nlohmann::json& list, const std::string& name,
                                  const std::string& file) {
   constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
   std::vector<std::int64_t> numbers;
@@ -95,8 +95,8 @@ struct Entry {
   std::int64_t end;
 };
 
-Entry entry_from(const nlohmann::ordered_json& json, const std::string& name,
-                 std::int64_t data_bytes, const std::string& file) {
+Entry entry_from(const nlohmann::json& json, const std::string& name, std::int64_t data_bytes,
+                 const std::string& file) {
   const auto dtype = json.at("dtype").get<std::string>();
   const auto* const type = std::find_if(kTypes.begin(), kTypes.end(),
                                         [&](const TypeName& known) { return dtype == known.name; });
@@ -122,8 +122,9 @@ Entry entry_from(const nlohmann::ordered_json& json, const std::string& name,
   return {name, type->type, shape, place[0], place[1]};
 }
 
-/// Every byte of the data belongs to one tensor, as the format demands.
-void check_places(std::vector<Entry> entries, std::int64_t data_bytes, const std::string& file) {
+/// Puts tensors in the order of their places. Every byte of the data belongs to one of them, as the
+/// format demands.
+void order_by_place(std::vector<Entry>& entries, std::int64_t data_bytes, const std::string& file) {
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });
@@ -169,6 +170,10 @@ void write_safetensors(const std::string& file, const NamedTensors& tensors) {
 }
 
 NamedTensors read_safetensors(const std::string& file) {
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(file, unknown)) {  // a pipe would be waited for
+    damaged(file, unknown ? unknown.message() : "it is not a regular file");
+  }
   std::ifstream in(file, std::ios::binary | std::ios::ate);
   if (!in) {
     damaged(file, errno_text());
@@ -181,27 +186,25 @@ NamedTensors read_safetensors(const std::string& file) {
     damaged(file, "it is no safetensors file, or cut off");
   }
   std::string text(length, '\0');
-  std::vector<char> data(size - sizeof length - length);
-  if (!in.read(text.data(), static_cast<std::streamsize>(length)) ||
-      (!data.empty() && !in.read(data.data(), static_cast<std::streamsize>(data.size())))) {
+  if (!in.read(text.data(), static_cast<std::streamsize>(length))) {
     damaged(file, "it ends early");
   }
   NamedTensors tensors;
   try {
-    const auto data_bytes = static_cast<std::int64_t>(data.size());
+    const auto data_bytes = static_cast<std::int64_t>(size - sizeof length - length);
     std::vector<Entry> entries;
-    const nlohmann::ordered_json header = parse_header(text, file);
+    const nlohmann::json header = parse_header(text, file);
     for (const auto& [name, json] : header.items()) {
       if (name != kMetadata) {
         entries.push_back(entry_from(json, name, data_bytes, file));
       }
     }
-    check_places(entries, data_bytes, file);
+    order_by_place(entries, data_bytes, file);
     for (const Entry& entry : entries) {
       at::Tensor tensor = at::empty(entry.shape, at::TensorOptions().dtype(entry.type));
-      if (entry.begin < entry.end) {
-        std::memcpy(tensor.mutable_data_ptr(), data.data() + entry.begin,
-                    static_cast<std::size_t>(entry.end - entry.begin));
+      if (entry.begin < entry.end &&
+          !in.read(static_cast<char*>(tensor.mutable_data_ptr()), entry.end - entry.begin)) {
+        damaged(file, "it ends early");
       }
       tensors.emplace_back(entry.name, tensor);
     }

@@ -1,9 +1,11 @@
 #include "training_state.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/json_text.hpp"
 #include "lockstep/data/image_resize.hpp"
 
 namespace lockstep::train {
@@ -30,7 +32,11 @@ std::array<double, 3> channels_at(const nlohmann::json& json, const char* key,
   if (json.at(key).size() != 3) {
     unusable(source, std::string(key) + " has not three values");
   }
-  return json.at(key).get<std::array<double, 3>>();
+  const auto values = json.at(key).get<std::array<double, 3>>();
+  if (!std::all_of(values.begin(), values.end(), [](double v) { return v >= 0 && v <= 1; })) {
+    unusable(source, std::string(key) + " is not within 0 and 1");
+  }
+  return values;
 }
 
 EpochSums sums_at(const nlohmann::json& json, const char* key, const std::string& source) {
@@ -121,6 +127,9 @@ std::string state_to_json(const TrainingState& state) {
 }
 
 TrainingState state_from_json(const std::string& text, const std::string& source) {
+  if (const std::string fault = json_fault(text); !fault.empty()) {
+    unusable(source, fault);
+  }
   try {
     const auto json = nlohmann::json::parse(text);
     TrainingState state;

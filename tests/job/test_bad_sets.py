@@ -73,6 +73,12 @@ def remove_dataset(name):
     return damage
 
 
+def huge_classes(folder):
+    with h5py.File(folder / "00000.h5", "r+") as shard:
+        del shard["classes"]
+        shard.create_dataset("classes", shape=(2**36,), chunks=(1024,), dtype="S8")
+
+
 def foreign_id(folder):
     with h5py.File(folder / "00000.h5", "r+") as shard:
         name = next(k for k in shard.attrs if "id" in k)
@@ -104,6 +110,7 @@ DAMAGES = {
                      ["00000.h5", "images"]),
     "flat_images": (replace_dataset("images", lambda x: x.reshape(len(x), -1)),
                     ["00000.h5", "images"]),
+    "huge_classes": (huge_classes, ["00000.h5", "classes"]),
     "no_images": (remove_dataset("images"), ["00000.h5", "images"]),
     "no_labels": (remove_dataset("labels"), ["00000.h5", "labels"]),
     "foreign_id": (foreign_id, ["00000.h5", "set"]),

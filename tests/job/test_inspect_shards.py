@@ -1,9 +1,11 @@
 """inspect_shards: what it prints, that it finds every damage, and its contact sheet."""
 
 import json
+import os
 import re
 
 import h5py
+import harness
 import numpy
 import pytest
 import sets
@@ -133,6 +135,26 @@ def test_labels_on_the_sheet_differ_by_class(tiny_set, tmp_path):
     assert len(texts) > 1
     assert all(len(variants) == 1 for variants in texts.values())
     assert len({t for variants in texts.values() for t in variants}) == len(texts)
+
+
+def test_more_checksums_than_memory_holds(damaged):
+    with h5py.File(damaged / "00001.h5", "r+") as shard:
+        del shard["checksums"]
+        shard.create_dataset("checksums", shape=(2**36,), chunks=(1024,), dtype="u4")
+    sets.said(sets.inspect(damaged, "--verify"), 1, "00001.h5", "checksums", "12 entries")
+
+
+def test_the_old_sheet_stays_until_the_new_one_is_whole(tiny_set, tmp_path):
+    sheet = tmp_path / "s.png"
+    sheet.write_text("the old one")
+    limit = f"ulimit -f 1; exec {harness.program('inspect_shards')} {tiny_set(24)} --sheet {sheet}"
+    sets.said(harness.run(["bash", "-c", limit]), 1, "s.png", "File too large")
+    assert sheet.read_text() == "the old one"
+    assert [p.name for p in tmp_path.iterdir()] == ["s.png"]
+    pipe = tmp_path / "pipe.png"
+    os.mkfifo(pipe)
+    sets.said(sets.inspect(tiny_set(24), "--sheet", pipe), 1, "pipe.png", "regular")
+    assert pipe.is_fifo()
 
 
 def test_wrong_use(tiny_set, tmp_path):

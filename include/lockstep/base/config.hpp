@@ -20,6 +20,7 @@ struct RunConfig {
     std::string resume = "none";  // none | auto | a checkpoint
     std::uint64_t seed = 1;
     std::string device = "auto";     // auto | cpu | cuda
+    bool deterministic = false;      // on GPUs; CPUs always are
     std::string dtype = "float32";   // float32 | float64
     std::int64_t threads = 0;        // intra-op threads per rank; 0: cores of this rank's share
     std::string log_level = "info";  // debug | info | warning | error

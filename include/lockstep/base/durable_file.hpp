@@ -29,7 +29,8 @@ void write_durable(const std::string& path, const std::string& text);
 void replace_durable(const std::string& path, const std::string& text);
 /// Makes the entries of a folder durable (fsync of the folder).
 void sync_folder(const std::string& folder);
-/// The whole of a file. Throws Error.
+/// The whole of a regular file of at most 64 MiB: texts that a run keeps, never weights. Throws
+/// Error.
 [[nodiscard]] std::string read_file(const std::string& path);
 
 }  // namespace lockstep

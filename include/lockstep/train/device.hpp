@@ -27,6 +27,12 @@ struct DeviceChoice {
 /// problem); empty when each has one. Pure.
 [[nodiscard]] std::string gpu_shortage(const std::vector<std::string>& answers);
 
+/// How the operations of a GPU are chosen: with `deterministic` those that give the same bits each
+/// time (an operation that has no such kernel becomes an Error), else the fastest for each shape,
+/// found by trial. Changes nothing on a CPU, where every operation is deterministic. Before the
+/// first operation on the device.
+void choose_kernels(const c10::Device& device, bool deterministic);
+
 /// For a run on CPUs: throws AgreedError when ranks use different instruction sets. Their
 /// optimizers would round differently, and the weights part. Collective.
 void require_equal_cpus(comm::Collectives& control);
@@ -54,7 +60,8 @@ struct ThreadPlan {
 /// the ranks of this host that have the same mask. Collective.
 [[nodiscard]] ThreadPlan plan_threads(std::int64_t option, comm::Collectives& control);
 
-/// "cpu, 2 threads per rank (AVX2)" or the name of the GPU, for the log.
-[[nodiscard]] std::string device_text(const DeviceChoice& choice, int threads);
+/// "cpu, 2 threads per rank (AVX2)" or the name of the GPU and how its operations are chosen, for
+/// the log.
+[[nodiscard]] std::string device_text(const DeviceChoice& choice, int threads, bool deterministic);
 
 }  // namespace lockstep::train

@@ -31,8 +31,19 @@ TEST(Require, ThrowsOnlyWhenItDoesNotHold) {
   EXPECT_THROW(require(false, "a", "b", "c"), Error);
 }
 
-TEST(MessageOf, KeepsOurOwnWhole) {
-  EXPECT_EQ(message_of(Error("a", "b", "c\nd")), "a (b) - c\nd");
+TEST(MessageOf, KeepsOurOwnWhole) { EXPECT_EQ(message_of(Error("a", "b", "c")), "a (b) - c"); }
+
+TEST(Error, WhatCameFromOutsideStaysOnOneLineAndShort) {
+  const std::string forged("x\nlockstep: error: all is well \x1b[2J\0y", 38);
+  EXPECT_STREQ(Error(forged, "\t", "\x7f").what(),
+               "x\\x0alockstep: error: all is well \\x1b[2J\\x00y (\\x09) - \\x7f");
+  EXPECT_STREQ(Error("\xC3\xA9t\xC3\xA9", "", "").what(), "\xC3\xA9t\xC3\xA9") << "UTF-8 stays";
+  EXPECT_EQ(std::string(Error(std::string(2000, 'a'), "", "").what()), std::string(2000, 'a'));
+  EXPECT_EQ(std::string(Error("a", std::string(5000, 'b'), "c").what()),
+            "a (" + std::string(2000, 'b') + "...) - c");
+  EXPECT_EQ(std::string(Error(std::string(1999, 'a') + "\xC3\xA9", "", "").what()),
+            std::string(1999, 'a') + "...")
+      << "not within a character";
 }
 
 TEST(MessageOf, LeavesOutABacktrace) {

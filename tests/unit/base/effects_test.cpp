@@ -66,6 +66,11 @@ INSTANTIATE_TEST_SUITE_P(
         NoEffect{{"--data.holdout=0", "--data.holdout_seed=3"},
                  "--data.holdout_seed has no effect with data.holdout = 0 (nothing is held out of "
                  "data.train) - leave it out, or set data.holdout"},
+        NoEffect{
+            {"--run.device=cpu", "--run.deterministic=true"},
+            "--run.deterministic has no effect with run.device = cpu (a CPU always is) - leave "
+            "it out, or choose another run.device"},
+        NoEffect{{"--run.deterministic=true"}, "(no error)"},
         NoEffect{{"--data.val=v", "--data.holdout=0"}, "(no error)"},
         NoEffect{{"--schedule.name=linear", "--schedule.min_lr=0.01"}, "(no error)"},
         NoEffect{{"--optim.name=adamw", "--optim.eps=1e-6"}, "(no error)"}));

@@ -2,6 +2,7 @@
 #include "lockstep/data/picture_files.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 
@@ -44,6 +45,15 @@ TEST(ListPictures, ABrokenLinkIsListedSoThatReadingSaysWhatIsWrong) {
   EXPECT_NE(files.problem(0).find("No such file"), std::string::npos) << files.problem(0);
   files.read(1, picture.data());
   EXPECT_NE(files.problem(1).find("symbolic links"), std::string::npos) << files.problem(1);
+}
+
+TEST(PictureFilesTest, APipeIsNotWaitedFor) {
+  const TempFolder folder;
+  ASSERT_EQ(::mkfifo(folder.path("pipe.png").c_str(), 0600), 0);
+  const PictureFiles files({folder.path("pipe.png")}, {2, 2});
+  std::vector<std::uint8_t> picture(12);
+  files.read(0, picture.data());
+  EXPECT_NE(files.problem(0).find("not a regular file"), std::string::npos) << files.problem(0);
 }
 
 TEST(ListPictures, NothingIsAnError) {

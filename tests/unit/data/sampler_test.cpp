@@ -64,7 +64,7 @@ Micros gather_update(const Sampler& sampler, std::int64_t update, std::int64_t r
 TEST(Sampler, EverySmallWorldCoversTheEpochOnceAndInOrder) {
   for (std::int64_t samples = 0; samples <= 13; ++samples) {
     for (std::int64_t batch = 1; batch <= 8; ++batch) {
-      for (std::int64_t accumulation = 1; accumulation <= 4; ++accumulation) {
+      for (const std::int64_t accumulation : {1, 2, 3, 4, 5, 8, 1'000'000'000}) {
         for (const bool drop_last : {false, true}) {
           const Sampler sampler(options_of(samples, batch, accumulation, drop_last));
           std::vector<Micros> alone;

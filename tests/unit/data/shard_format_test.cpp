@@ -108,6 +108,23 @@ TEST(ShardFormat, WrongTypesAndContradictions) {
   expect("out of range", [](Json& j) { j["std"][2] = -0.1; });
 }
 
+TEST(ShardFormat, DeepNestingAndZeroBytesAreRefused) {
+  const std::string good = to_json(example());
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  for (const std::string key : {"samples", "version", "classes"}) {
+    std::string text = good;
+    const std::size_t at = text.find("\"" + key + "\": ") + key.size() + 4;
+    text.replace(at, text.find_first_of(",\n", at) - at, deep);
+    try {
+      (void)set_info_from_json(text, "x/set.json");
+      ADD_FAILURE() << key << " was read";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("nested too deeply"), std::string::npos);
+    }
+  }
+  EXPECT_THROW((void)set_info_from_json(good + std::string("\0more", 5), "x/set.json"), Error);
+}
+
 TEST(ShardFormat, NoJsonAtAll) {
   try {
     (void)set_info_from_json("{\"format\": \"lockst", "x/set.json");

@@ -89,6 +89,18 @@ TEST_P(StagingOnBoth, CommitPutsItInPlaceAlsoWithASlashAndNewParents) {
   EXPECT_EQ(entries(root / "deep/er"), 1U);
 }
 
+TEST(Staging, NamesThatMakeNoFolder) {
+  const TempFolder root;
+  for (const std::string path : {std::string(), root / "new/..", std::string("..")}) {
+    EXPECT_THROW(check_destination(path, false), UsageError) << path;
+    EXPECT_THROW(StagingFolder(path, false), UsageError) << path;
+  }
+  StagingFolder staging(root / "out/.", false);
+  std::ofstream(staging.path() + "/set.json") << "new";
+  staging.commit();
+  EXPECT_EQ(read(root / "out/set.json"), "new");
+}
+
 TEST(Staging, AnExistingFolderIsRefused) {
   const TempFolder root;
   root.touch("out/set.json", "old");

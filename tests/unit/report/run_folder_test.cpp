@@ -1,6 +1,7 @@
 #include "lockstep/report/run_folder.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,6 +55,15 @@ pid_t ended_process() {
   if (child == 0) ::_exit(0);
   ::waitpid(child, nullptr, 0);
   return child;
+}
+
+TEST(RunFolder, APipeAsLeaseIsNotWaitedFor) {
+  const TempFolder root;
+  fs::create_directory(root / "run");
+  ASSERT_EQ(::mkfifo((root / "run/lease.json").c_str(), 0600), 0);
+  EXPECT_THROW(RunFolder(root.path(), "run", "", Existing::kRefuse), UsageError);
+  const RunFolder folder(root.path(), "run", "", Existing::kGoOn);
+  EXPECT_EQ(lease_of(folder.path()).at("pid"), ::getpid());
 }
 
 TEST(RunFolder, MakesTheFolderBelowANewRootWithALeaseWhileItLives) {

@@ -1,4 +1,5 @@
 // What load_checkpoint takes and what it refuses: manifest, pointers, state.json.
+#include <filesystem>
 #include <functional>
 
 #include "small_network.hpp"
@@ -174,6 +175,12 @@ TEST_F(CheckpointLoadTest, ADamagedManifestIsRefused) {
     put(file(kManifestFile), text);
     expect_says(loading(), file("").substr(0, file("").size() - 1));
   }
+  put(file(kManifestFile), good + std::string("\0{}", 3));
+  expect_says(loading(), "zero byte");
+  put(file(kManifestFile), good);
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  replace_in(file(kManifestFile), "\"bytes\": ", "\"bytes\": " + deep + ", \"size\": ");
+  expect_says(loading(), "nested too deeply");
   const std::vector<std::pair<std::string, std::string>> changes{
       {"\"version\": 1", "\"version\": 2"},
       {"lockstep-checkpoint", "other-checkpoint"},
@@ -195,6 +202,36 @@ TEST_F(CheckpointLoadTest, AManifestThatFollowedTheDamageIsCaughtByThePointer) {
   put(file(kManifestFile), make_manifest(store_.path_of(name_), kFiles));
   EXPECT_EQ(loading(), "(no error)") << "whole in itself";
   expect_says(loading_best(), "digest of its manifest");
+}
+
+TEST_F(CheckpointLoadTest, FilesBeyondAllMeasureAreNotRead) {
+  constexpr std::uintmax_t kHuge = std::uintmax_t{1} << 40U;  // sparse
+  for (const std::string name : {"config.cfg", "state.json", "model.safetensors"}) {
+    const std::string good = content_of(file(name));
+    std::filesystem::resize_file(file(name), kHuge);
+    expect_says(loading(), name);
+    expect_says(loading(), "the manifest says " + std::to_string(good.size()));
+    put(file(name), good);
+  }
+  std::filesystem::resize_file(file(kManifestFile), kHuge);
+  expect_says(loading(), "larger than 64 MiB");
+  std::filesystem::resize_file(store_.path_of("best"), kHuge);
+  expect_says(loading_best(), "larger than 64 MiB");
+}
+
+TEST_F(CheckpointLoadTest, ANormalisationBeyondPicturesIsRefused) {
+  const std::string good = content_of(file("state.json"));
+  for (const std::string key : {"mean", "std"}) {
+    for (const char* value : {"-1", "1.5", "1e308"}) {
+      put(file("state.json"), good);
+      const std::size_t at = good.find("\"" + key + "\": [") + key.size() + 5;
+      std::string text = good;
+      text.replace(at, text.find(']', at) - at, std::string("0.5, ") + value + ", 0.5");
+      put(file("state.json"), text);
+      put(file(kManifestFile), make_manifest(store_.path_of(name_), kFiles));
+      expect_says(loading(), key + " is not within 0 and 1");
+    }
+  }
 }
 
 TEST_F(CheckpointLoadTest, ADamagedPointerIsRefused) {

@@ -1,5 +1,8 @@
 // Files that are no good: every one is refused by an Error that names it, none crashes, none gives
 // tensors.
+#include <sys/stat.h>
+
+#include <chrono>
 #include <cstring>
 
 #include "lockstep/train/safetensors.hpp"
@@ -173,6 +176,22 @@ TEST(HostileSafetensorsTest, NamesThatStandTwice) {
                  "'w' twice");
   expect_refused(file_of(R"({"dtype":"F32","shape":[9],"shape":[2],"data_offsets":[0,8]})", 8),
                  "twice");
+}
+
+TEST(HostileSafetensorsTest, ManyTensorsTakeNoLongerThanTheyMust) {
+  std::string header = "{";
+  for (int i = 0; i < 60'000; ++i) {
+    header += (i > 0 ? ",\"" : "\"") + std::to_string(i) + "\":" + tensor("F32", "[0]", "[0,0]");
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(read(file_with(header + "}", 0)).size(), 60'000U);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+}
+
+TEST(HostileSafetensorsTest, APipeIsNotWaitedFor) {
+  const TempFolder folder;
+  ASSERT_EQ(::mkfifo(folder.path("pipe").c_str(), 0600), 0);
+  expect_says(failure([&] { (void)read_safetensors(folder.path("pipe")); }), "regular");
 }
 
 TEST(HostileSafetensorsTest, MetadataIsNoTensor) {
