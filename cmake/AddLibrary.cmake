@@ -18,6 +18,8 @@ function(lockstep_configure_target target uses_torch)
   target_compile_options(${target} PRIVATE ${LOCKSTEP_WARNINGS})
   target_include_directories(${target} PUBLIC
                              "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>")
+  # For those who use the installed libraries: the headers are C++20.
+  target_compile_features(${target} PUBLIC cxx_std_20)
   if(uses_torch)
     target_link_libraries(${target} PUBLIC lockstep::torch)
     if(LOCKSTEP_WITH_CUDA)
@@ -93,7 +95,8 @@ function(lockstep_describe_build source)
       "LOCKSTEP_BUILD_TYPE=\"${CMAKE_BUILD_TYPE}\""
       "LOCKSTEP_TORCH_VERSION=\"${LOCKSTEP_TORCH_VERSION}\"")
   if(LOCKSTEP_WITH_CUDA)
-    list(APPEND definitions LOCKSTEP_WITH_CUDA "LOCKSTEP_CUDA_VERSION=\"${CUDAToolkit_VERSION}\"")
+    list(APPEND definitions LOCKSTEP_WITH_CUDA "LOCKSTEP_CUDA_VERSION=\"${CUDAToolkit_VERSION}\""
+         "LOCKSTEP_NCCL_VERSION=\"${NCCL_VERSION}\"")
   endif()
   set_property(SOURCE "${source}" APPEND PROPERTY COMPILE_DEFINITIONS ${definitions})
 endfunction()

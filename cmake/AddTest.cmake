@@ -1,7 +1,16 @@
 # Tests of the project. Each is a CTest test with PROCESSORS, TIMEOUT and LABELS.
 include_guard(GLOBAL)
 
-set(LOCKSTEP_MPIEXEC_FLAGS --oversubscribe --mca mpi_yield_when_idle 1
+include(CheckCXXSymbolExists)
+set(CMAKE_REQUIRED_LIBRARIES MPI::MPI_CXX)
+check_cxx_symbol_exists(OPEN_MPI mpi.h LOCKSTEP_OPEN_MPI)
+unset(CMAKE_REQUIRED_LIBRARIES)
+# MPICH's launcher needs no flags for that.
+set(mpiexec_flags "")
+if(LOCKSTEP_OPEN_MPI)
+  set(mpiexec_flags --oversubscribe --mca mpi_yield_when_idle 1)
+endif()
+set(LOCKSTEP_MPIEXEC_FLAGS "${mpiexec_flags}"
     CACHE STRING "Flags of ${MPIEXEC_EXECUTABLE} that let tests have more ranks than cores")
 # Tests may run as root (in containers); one thread per rank keeps them from crowding each other.
 set(LOCKSTEP_TEST_ENV OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1

@@ -1,5 +1,6 @@
-# Every third-party library, found once, each as an imported target.
-include_guard(GLOBAL)
+# Every third-party library, found once, each as an imported target. Once for each folder that asks
+# for the installed package, as such targets are known in their folder and below.
+include_guard(DIRECTORY)
 
 find_package(Threads REQUIRED)
 find_package(MPI REQUIRED COMPONENTS CXX)
@@ -21,7 +22,7 @@ function(lockstep_find_plain name header library package)
   if(NOT LOCKSTEP_${name}_INCLUDE)
     message(FATAL_ERROR "${header} is missing - install ${package} (scripts/setup.sh does it)")
   endif()
-  add_library(lockstep::${name} INTERFACE IMPORTED GLOBAL)
+  add_library(lockstep::${name} INTERFACE IMPORTED)
   target_include_directories(lockstep::${name} INTERFACE "${LOCKSTEP_${name}_INCLUDE}")
   if(library)
     find_library(LOCKSTEP_${name}_LIBRARY "${library}" REQUIRED)

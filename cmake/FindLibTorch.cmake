@@ -3,7 +3,7 @@
 # of the same wheel serves well.
 #
 # The place is, in this order: CMAKE_PREFIX_PATH, the Python at hand, .venv of scripts/setup.sh.
-include_guard(GLOBAL)
+include_guard(DIRECTORY)
 
 set(LOCKSTEP_TORCH_MINIMUM 2.7.0)  # the first whose wheels on PyPI have the C++11 ABI
 
@@ -78,14 +78,14 @@ list(TRANSFORM LOCKSTEP_TORCH_RUNTIME_DIRS PREPEND "-Wl,-rpath-link,"
      OUTPUT_VARIABLE torch_link_options)
 
 function(lockstep_import_torch_library name)
-  add_library(lockstep::lib${name} SHARED IMPORTED GLOBAL)
+  add_library(lockstep::lib${name} SHARED IMPORTED)
   set_target_properties(lockstep::lib${name} PROPERTIES
     IMPORTED_LOCATION "${LOCKSTEP_TORCH_ROOT}/lib/lib${name}.so")
 endfunction()
 
 lockstep_import_torch_library(c10)
 lockstep_import_torch_library(torch_cpu)
-add_library(lockstep::torch INTERFACE IMPORTED GLOBAL)
+add_library(lockstep::torch INTERFACE IMPORTED)
 target_include_directories(lockstep::torch INTERFACE
   "${LOCKSTEP_TORCH_ROOT}/include" "${LOCKSTEP_TORCH_ROOT}/include/torch/csrc/api/include")
 target_link_libraries(lockstep::torch INTERFACE lockstep::libtorch_cpu lockstep::libc10)
@@ -133,7 +133,7 @@ if(LOCKSTEP_WITH_CUDA)
   message(STATUS "Building with CUDA ${CUDAToolkit_VERSION} and NCCL ${NCCL_VERSION}")
   lockstep_import_torch_library(c10_cuda)
   lockstep_import_torch_library(torch_cuda)
-  add_library(lockstep::torch_cuda INTERFACE IMPORTED GLOBAL)
+  add_library(lockstep::torch_cuda INTERFACE IMPORTED)
   # No symbol of libtorch_cuda is called by name: it registers itself when it is loaded.
   target_link_libraries(lockstep::torch_cuda INTERFACE
     -Wl,--no-as-needed lockstep::libtorch_cuda lockstep::libc10_cuda -Wl,--as-needed

@@ -10,7 +10,8 @@ build_packages=(build-essential cmake ninja-build ccache git ca-certificates pkg
   python3-venv zstd unzip libopenmpi-dev openmpi-bin libhdf5-dev libboost-program-options-dev
   libspdlog-dev nlohmann-json3-dev libjpeg62-turbo-dev libexif-dev libstb-dev libpng-dev zlib1g-dev libxxhash-dev
   libarchive-dev libgtest-dev)
-test_packages=(clang-format clang-tidy shellcheck)
+# MPICH beside Open MPI: Debian gives Open MPI the precedence as mpicc and mpirun.
+test_packages=(clang-format clang-tidy shellcheck mpich libmpich-dev)
 torch_minimum=2.7.0 # as in cmake/FindLibTorch.cmake
 test_modules=(torch torchvision numpy h5py safetensors pytest PIL)
 

@@ -76,6 +76,8 @@ stage "Build: release" build_release
 stage "Tests: units and MPI" release_tests
 stage "Tests: programs, built without a CUDA toolkit" program_tests
 if ((!quick)); then
+  stage "Installed, and used from outside" scripts/check_install.sh no-toolkit
+  stage "MPICH" scripts/check_mpich.sh
   stage "Quickstart" quickstart
   stage "Examples in README and guide" examples
   stage "Tests: ThreadSanitizer" sanitizer_tests tsan

@@ -23,7 +23,7 @@ MPI_Datatype mpi_type(DataType type) noexcept {
     case DataType::kByte:
       break;
   }
-  return MPI_UINT8_T;  // MPI_BYTE knows no maximum
+  return MPI_BYTE;
 }
 
 MPI_Op mpi_op(ReduceOp op) noexcept { return op == ReduceOp::kSum ? MPI_SUM : MPI_MAX; }
@@ -44,7 +44,8 @@ class MpiWork final : public Work {
 };
 
 /// Non-blocking operations throughout, so that every wait can watch its deadline. MPI leaves the
-/// order of a reduction to the library; Open MPI's trees and rings give all ranks the same bits.
+/// order of a reduction to the library; the trees and rings of Open MPI and MPICH give all ranks
+/// the same bits.
 class MpiCollectives final : public Collectives {
  public:
   MpiCollectives(World world, const MpiOptions& options)
@@ -69,7 +70,7 @@ class MpiCollectives final : public Collectives {
 
   std::unique_ptr<Work> start_all_reduce(void* data, std::size_t count, DataType type,
                                          ReduceOp op) override {
-    require_reducible(type, op);
+    require_reducible(type);
     MpiOperation what = operation("all-reduce", count, type);
     std::vector<MPI_Request> requests;
     for_each_chunk(data, count, type, [&](void* chunk, int elements) {
@@ -161,8 +162,8 @@ class MpiCollectives final : public Collectives {
     const char* source = own > 0 ? mine.data() + begin : mine.data();
     const MpiOperation what = operation("all-gather of " + std::to_string(total) + " bytes");
     std::vector<MPI_Request> request(1, MPI_REQUEST_NULL);
-    check_mpi(MPI_Iallgatherv(source, own, MPI_UINT8_T, received.data(), counts.data(),
-                              places.data(), MPI_UINT8_T, comm_, request.data()),
+    check_mpi(MPI_Iallgatherv(source, own, MPI_BYTE, received.data(), counts.data(), places.data(),
+                              MPI_BYTE, comm_, request.data()),
               what.text);
     wait_all(request, what);
     for (std::size_t r = 0; r < all.size(); ++r) {

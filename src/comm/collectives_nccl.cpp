@@ -178,7 +178,7 @@ class NcclCollectives final : public Collectives {
 
   std::unique_ptr<Work> start_all_reduce(void* data, std::size_t count, DataType type,
                                          ReduceOp op) override {
-    require_reducible(type, op);
+    require_reducible(type);
     if (!is_on_device(data)) return control_.start_all_reduce(data, count, type, op);
     std::string what = label("all-reduce", count, type);
     follow_current_stream();

@@ -22,9 +22,11 @@ namespace lockstep::comm {
   return "unknown";
 }
 
-inline void require_reducible(DataType type, ReduceOp op) {
-  require(type != DataType::kByte || op == ReduceOp::kMax, "bytes cannot be summed",
-          "a sum over ranks would overflow a byte without notice", "use the maximum, or int64");
+inline void require_reducible(DataType type) {
+  require(type != DataType::kByte, "bytes cannot be reduced",
+          "a sum over ranks would overflow a byte without notice, and MPICH 4.0 compares unsigned "
+          "numbers as signed ones",
+          "use int64");
 }
 
 inline void require_root(const World& world, int root) {

@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <condition_variable>
@@ -151,8 +152,11 @@ std::string MpiSession::library_version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
   check_mpi(MPI_Get_library_version(text.data(), &length), "MPI_Get_library_version");
-  const std::string all(text.data());
-  return all.substr(0, all.find('\n'));
+  std::string first(text.data());
+  first.resize(std::min(first.find('\n'), first.size()));
+  // MPICH writes its version behind a tab.
+  std::replace(first.begin(), first.end(), '\t', ' ');
+  return first;
 }
 
 void MpiSession::abort(int exit_code) {

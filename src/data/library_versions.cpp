@@ -2,6 +2,7 @@
 
 #include <hdf5.h>
 #include <png.h>
+#include <xxhash.h>
 #include <zlib.h>
 
 #include <cstdio>
@@ -18,6 +19,8 @@ constexpr const char* kJpeg = "libjpeg-turbo " LOCKSTEP_TEXT(LIBJPEG_TURBO_VERSI
 #else
 constexpr const char* kJpeg = "libjpeg " LOCKSTEP_TEXT(JPEG_LIB_VERSION);
 #endif
+constexpr const char* kXxHash = "xxHash " LOCKSTEP_TEXT(XXH_VERSION_MAJOR) "." LOCKSTEP_TEXT(
+    XXH_VERSION_MINOR) "." LOCKSTEP_TEXT(XXH_VERSION_RELEASE);
 
 }  // namespace
 
@@ -28,7 +31,7 @@ std::string library_versions() {
   H5get_libversion(&major, &minor, &release);
   return "HDF5 " + std::to_string(major) + "." + std::to_string(minor) + "." +
          std::to_string(release) + ", " + kJpeg + ", libpng " + png_get_libpng_ver(nullptr) +
-         ", zlib " + zlibVersion();
+         ", zlib " + zlibVersion() + ", " + kXxHash;
 }
 
 }  // namespace lockstep::data

@@ -17,7 +17,7 @@ _OWNERS = [
     (re.compile(r"^(nccl|cuda\w*)\.h$"), {"comm", "train"}),
     (re.compile(r"^(hdf5|turbojpeg|jpeglib|jerror|png)\.h$|^libexif/"), {"data", "data_tools"}),
     (re.compile(r"^spdlog/"), {"report"}),
-    (re.compile(r"^boost/program_options"), {"base", "data_tools"}),
+    (re.compile(r"^boost/(program_options|version\.hpp)"), {"base", "data_tools"}),
     (re.compile(r"^(nlohmann/json\.hpp|xxhash\.h|zlib\.h)$"),
      {"data", "report", "train", "jobs", "data_tools"}),
     (re.compile(r"^stb/|^archive(_entry)?\.h$"), {"data_tools"}),
@@ -109,7 +109,8 @@ def test_a_wrong_include_is_found(path, line, complaint, tmp_path):
 def test_public_headers_have_their_source():
     """include/lockstep/F/X.hpp has src/F/X.cpp, or X_part.cpp where that grew long, or all it holds
     is inline or abstract."""
-    header_only = {"base/choice", "base/partition", "comm/world", "model/network"}
+    header_only = {"base/choice", "base/partition", "comm/world", "data/picture_source",
+                   "model/network"}
     top = _ROOT / "include/lockstep"
     missing = []
     for header in sorted(top.rglob("*.hpp")):
@@ -119,3 +120,16 @@ def test_public_headers_have_their_source():
         if bool(sources) == (name in header_only):
             missing.append(name)
     assert missing == []
+
+
+def test_public_headers_that_use_torch_include_it():
+    """The precompiled header would hide a lack from the compiler."""
+    names = re.compile(r"\b(at|c10|torch)::")
+    lacking, users = [], 0
+    for header in sorted((_ROOT / "include").rglob("*.hpp")):
+        code = re.sub(r"//[^\n]*", "", header.read_text())
+        if names.search(code):
+            users += 1
+            if not re.search(r"^#include <(torch|ATen|c10)/", code, re.MULTILINE):
+                lacking.append(header.name)
+    assert users > 5 and lacking == []

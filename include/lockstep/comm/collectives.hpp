@@ -38,7 +38,7 @@ class Collectives {
   [[nodiscard]] virtual const World& world() const noexcept = 0;
 
   /// In place: element i becomes the sum or maximum of the ranks' elements i. Every rank gets the
-  /// same bits. kByte supports kMax only. count 0 is a valid call.
+  /// same bits. kByte cannot be reduced. count 0 is a valid call.
   virtual std::unique_ptr<Work> start_all_reduce(void* data, std::size_t count, DataType type,
                                                  ReduceOp op) = 0;
   /// `count` elements from `root` to all ranks, in place.

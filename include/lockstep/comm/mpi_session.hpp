@@ -37,7 +37,7 @@ class MpiSession {
   /// ends the process with exit code 1. Default: as MpiOptions.
   void set_timeout(double seconds) noexcept { timeout_s_ = seconds; }
 
-  /// "Open MPI v4.1.4, ...": the library this process runs with.
+  /// "Open MPI v4.1.4, ...", "MPICH Version: 4.0.2": the library this process runs with.
   [[nodiscard]] static std::string library_version();
 
   /// MPI_Abort on the world. Does not return.
