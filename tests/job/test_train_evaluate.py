@@ -46,6 +46,9 @@ def test_the_log_says_what_matters(finished):
                   "epoch 4/4", "of 15", "(best)", "images/s", "waited for data", "gradient norm",
                   "top-5", str(finished.folder)):
         assert words in finished.log, words
+    assert "memory per rank" in finished.log
+    for line in finished.log.splitlines():
+        assert re.match(r"\d{4}-\d\d-\d\d [\d:.]+ (info|warning)  ", line), line
     assert finished.log.strip() in finished.result.out.replace("\r", ""), "console and file differ"
 
 
