@@ -6,6 +6,7 @@
 #include "lib/tool.hpp"
 #include "lib/verify.hpp"
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/wording.hpp"
 
 namespace {
 
@@ -13,13 +14,13 @@ using namespace lockstep;
 
 void print_summary(const data::ShardSet& set) {
   const data::SetInfo& info = set.info();
-  std::printf("%s\n  set id   %s\n  samples  %lld of %lldx%lld pixels in %zu shards\n",
+  std::printf("%s\n  set id   %s\n  samples  %lld of %lldx%lld pixels in %s\n",
               set.folder().c_str(), info.set_id.c_str(), static_cast<long long>(info.samples),
               static_cast<long long>(info.height), static_cast<long long>(info.width),
-              info.shards.size());
+              counted(static_cast<std::int64_t>(info.shards.size()), "shard").c_str());
   if (set.slow_shards() > 0) {
-    std::printf("  layout   %lld shards are not contiguous: read through HDF5, more slowly\n",
-                static_cast<long long>(set.slow_shards()));
+    std::printf("  layout   %s not contiguous: read through HDF5, more slowly\n",
+                counted(set.slow_shards(), "shard").c_str());
   }
   std::printf("  mean     %.6f %.6f %.6f\n  std      %.6f %.6f %.6f\n  classes  %zu\n",
               info.mean[0], info.mean[1], info.mean[2], info.std[0], info.std[1], info.std[2],
@@ -53,10 +54,10 @@ void inspect(const tools::CommandLine& line) {
     for (std::size_t i = 0; i < std::min(faults.size(), kShown); ++i) {
       std::printf("fault: %s\n", faults[i].c_str());
     }
-    require(
-        faults.empty(), "'" + set.folder() + "' is damaged",
-        std::to_string(faults.size()) + " faults" + (faults.empty() ? "" : "; first: " + faults[0]),
-        "pack the set again, or copy it again from where it was made");
+    require(faults.empty(), "'" + set.folder() + "' is damaged",
+            counted(static_cast<std::int64_t>(faults.size()), "fault") +
+                (faults.empty() ? "" : "; first: " + faults[0]),
+            "pack the set again, or copy it again from where it was made");
     std::printf("verified: %lld samples, all as stored\n", static_cast<long long>(set.size()));
   }
 }
@@ -67,8 +68,8 @@ int main(int argc, char** argv) {
   return tools::run_tool("inspect_shards", [&] {
     tools::CommandLine line("inspect_shards", "Shows what a set of shards holds.", {"SET"});
     line.add_flag("verify", "read everything and compare it with what is stored");
-    line.add("sheet", "PNG file to write, with the first samples and their classes");
-    line.add("sheet-samples", "samples on the sheet", "64");
+    line.add("sheet", "FILE", "PNG file to write, with the first samples and their classes");
+    line.add("sheet-samples", "N", "samples on the sheet", "64");
     if (line.parse(argc, argv)) inspect(line);
   });
 }

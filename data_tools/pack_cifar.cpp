@@ -25,8 +25,8 @@ tools::CommandLine describe() {
       "  pack_cifar cifar-10-binary.tar.gz shards/cifar10\n"
       "  pack_cifar cifar-100-python.tar.gz shards/cifar20 --labels coarse",
       {"IN", "OUT"});
-  line.add("labels", "of CIFAR-100: its 100 classes, or its 20 groups of classes", "fine",
-           {"fine", "coarse"});
+  line.add_choice("labels", {"fine", "coarse"},
+                  "of CIFAR-100: its 100 classes, or its 20 groups of classes");
   tools::add_pack_options(line);
   return line;
 }

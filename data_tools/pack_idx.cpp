@@ -27,7 +27,8 @@ tools::CommandLine describe() {
       "  pack_idx train-images-idx3-ubyte.gz train-labels-idx1-ubyte.gz shards/train\n"
       "  pack_idx t10k-images-idx3-ubyte.gz  t10k-labels-idx1-ubyte.gz  shards/test",
       {"IMAGES", "LABELS", "OUT"});
-  line.add("classes", "a file with the names of the classes in order, one a line", "0 to 9");
+  line.add("classes", "FILE", "a file with the names of the classes in order, one a line",
+           "0 to 9");
   line.add_flag("allow-empty-classes", "keep classes without pictures");
   tools::add_pack_options(line);
   return line;

@@ -26,8 +26,8 @@ tools::CommandLine describe() {
       "  unpack_shards shards/train pictures\n"
       "  unpack_shards shards/train few --index 17,4 --index 90",
       {"SET", "OUT"});
-  line.add_list("index", "N or N,N,...: these samples alone; may be given several times");
-  line.add("limit", "the first N samples alone");
+  line.add_list("index", "N|N,N,...", "these samples alone; may be given several times");
+  line.add("limit", "N", "the first N samples alone");
   line.add_flag("overwrite",
                 "replace OUT if unpack_shards made it; the old one stays until the new is whole");
   return line;

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/wording.hpp"
 
 namespace lockstep::jobs {
 namespace {
@@ -196,10 +197,11 @@ void require_like(const data::ShardSet& set, const InputShape& expected,
 std::string scores_text(const report::Scores& scores) {
   std::array<char, 256> text{};
   std::snprintf(text.data(), text.size(),
-                "loss %.4f  top-1 %.2f %% (%lld of %lld)  top-5 %.2f %% (%lld of %lld)",
-                scores.loss, 100 * scores.top1(), static_cast<long long>(scores.correct1),
-                static_cast<long long>(scores.samples), 100 * scores.top5(),
-                static_cast<long long>(scores.correct5), static_cast<long long>(scores.samples));
+                "loss %s  top-1 %.2f %% (%lld of %lld)  top-5 %.2f %% (%lld of %lld)",
+                loss_text(scores.loss).c_str(), 100 * scores.top1(),
+                static_cast<long long>(scores.correct1), static_cast<long long>(scores.samples),
+                100 * scores.top5(), static_cast<long long>(scores.correct5),
+                static_cast<long long>(scores.samples));
   return text.data();
 }
 

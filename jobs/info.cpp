@@ -4,15 +4,18 @@
 #include "job.hpp"
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/config_changes.hpp"
+#include "lockstep/base/wording.hpp"
 #include "lockstep/train/checkpoint.hpp"
 
 namespace lockstep::jobs {
 namespace {
 
 std::string percent_or_number(double score, bool is_loss) {
+  if (is_loss) {
+    return "validation loss " + loss_text(score);
+  }
   char text[48] = {};
-  std::snprintf(text, sizeof(text), is_loss ? "validation loss %.4f" : "validation top-1 %.2f %%",
-                is_loss ? score : 100 * score);
+  std::snprintf(text, sizeof(text), "validation top-1 %.2f %%", 100 * score);
   return text;
 }
 
@@ -31,7 +34,8 @@ std::string text_of(const train::LoadedCheckpoint& loaded, const RunConfig& conf
   text << "checkpoint   " << loaded.folder << '\n'
        << "model        " << config.model.name << ", " << elements(loaded.model)
        << " values in weights and buffers, trained in " << config.run.dtype << '\n'
-       << "trained      " << state.epoch << " epochs, " << state.update << " updates";
+       << "trained      " << counted(state.epoch, "epoch") << ", "
+       << counted(state.update, "update");
   if (state.running.updates > 0) {
     text << " (inside epoch " << state.epoch + 1 << ", " << state.running.samples
          << " of its samples done)";
@@ -51,9 +55,8 @@ std::string text_of(const train::LoadedCheckpoint& loaded, const RunConfig& conf
        << ", " << state.mean[1] << ", " << state.mean[2] << ", std " << state.std[0] << ", "
        << state.std[1] << ", " << state.std[2] << ", fit " << state.packed.fit << '\n'
        << "training set " << state.train_set_id << '\n'
-       << "made on      " << state.ranks << (state.ranks == 1 ? " rank, " : " ranks, ")
-       << state.threads << (state.threads == 1 ? " thread, " : " threads, ") << state.cpu_capability
-       << '\n'
+       << "made on      " << counted(state.ranks, "rank") << ", "
+       << counted(state.threads, "thread") << ", " << state.cpu_capability << '\n'
        << "classes      " << state.classes.size() << ":";
   for (const std::string& name : state.classes) {
     text << ' ' << name;

@@ -16,6 +16,7 @@
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/durable_file.hpp"
 #include "lockstep/base/fault.hpp"
+#include "lockstep/base/wording.hpp"
 #include "lockstep/train/device.hpp"
 #include "lockstep/train/fit.hpp"
 #include "lockstep/train/initial_weights.hpp"
@@ -72,9 +73,9 @@ void log_plan(JobContext& context, const data::Sampler& sampler,
   const RunConfig& config = context.command_line.config;
   const int ranks = context.session.world().size;
   std::ostringstream line;
-  line << schedule.total_updates << " updates of " << config.train.batch_size << " samples ("
-       << sampler.updates_per_epoch() << " per epoch) on " << ranks
-       << (ranks == 1 ? " rank" : " ranks");
+  line << counted(schedule.total_updates, "update") << " of " << config.train.batch_size
+       << " samples (" << sampler.updates_per_epoch() << " per epoch) on "
+       << counted(ranks, "rank");
   if (config.train.accumulation > 1) {
     line << ", each accumulated over " << config.train.accumulation
          << " micro-batches: a BatchNorm layer normalises each micro-batch by itself, across ranks";
@@ -267,8 +268,11 @@ ExitCode run_train(JobContext& context) {
   }
   log_data(context, sets);
   log_plan(context, *sampler, schedule);
-  log.info("model",
-           config.model.name + ": " + model::model_summary(*network, optimizer->state_tensors()));
+  std::istringstream summary(config.model.name + ": " +
+                             model::model_summary(*network, optimizer->state_tensors()));
+  for (std::string line; std::getline(summary, line);) {
+    log.info("model", line);
+  }
   log.debug("train", std::to_string(reducer->bucket_count()) + " gradient buckets");
 
   if (place.from) {

@@ -1,10 +1,27 @@
 #include "trained_model.hpp"
 
 #include <string>
+#include <tuple>
 
 #include "lockstep/base/check.hpp"
 
 namespace lockstep::jobs {
+namespace {
+
+/// A configuration that leaves mean and std to the training set says "empty": what the model
+/// computes with is in the checkpoint's state.
+void show_normalisation(const train::TrainingState& state, CommandLine& command_line) {
+  RunConfig::Augment& shown = command_line.config.augment;
+  for (const auto& [key, values, trained] : {std::tuple("augment.mean", &shown.mean, &state.mean),
+                                             std::tuple("augment.std", &shown.std, &state.std)}) {
+    if (values->empty()) {
+      values->assign(trained->begin(), trained->end());
+      command_line.origin[key] = "checkpoint";
+    }
+  }
+}
+
+}  // namespace
 
 std::optional<TrainedModel> load_trained_model(JobContext& context) {
   comm::Collectives& control = context.control;
@@ -26,6 +43,7 @@ std::optional<TrainedModel> load_trained_model(JobContext& context) {
   });
   comm::require_same(control, config_hash(command_line.config), "the configuration");
   if (command_line.print_config) {
+    show_normalisation(trained.checkpoint.state, command_line);
     if (context.session.world().is_root()) {
       print_output(print_config_text(command_line));
     }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/wording.hpp"
 
 namespace lockstep::jobs {
 namespace {
@@ -113,9 +114,8 @@ void log_data(JobContext& context, const TrainingData& sets) {
   for (const data::ShardSet* set : {sets.train.get(), sets.own_val.get(), sets.test.get()}) {
     if (set != nullptr && set->slow_shards() > 0) {
       context.log.warning("data", "'" + set->folder() + "' has " +
-                                      std::to_string(set->slow_shards()) +
-                                      " shards that are not contiguous: they are read through "
-                                      "HDF5, more slowly");
+                                      counted(set->slow_shards(), "shard") +
+                                      " not contiguous: read through HDF5, more slowly");
     }
   }
   for (const auto& [set, key] :

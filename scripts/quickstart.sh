@@ -33,14 +33,45 @@ ranks=$(nproc)
 if ((ranks > 4)); then ranks=4; fi
 mpi=(mpirun --oversubscribe --bind-to none -np "$ranks")
 
+# Bash runs a trap only between commands: what takes long goes to the background, as a process group
+# of its own, so that a signal to this script ends it at once.
+child=
+watched() {
+  set -m
+  "$@" </dev/null &
+  child=$!
+  set +m
+  local code=0
+  wait "$child" || code=$?
+  child=
+  return "$code"
+}
+stop() {
+  trap '' HUP INT TERM
+  if [[ -n $child ]]; then
+    kill -s TERM -- "-$child" 2>/dev/null || true
+    wait "$child" || true
+  fi
+  die "Quickstart was stopped by SIG$1; what it had started is ended"
+}
+
 say "Step 1 of 6: set up"
 scripts/setup.sh
 
-trap 'die "Quickstart was interrupted"' INT TERM
+for signal in HUP INT TERM; do
+  # shellcheck disable=SC2064  # the name of this turn
+  trap "stop $signal" "$signal"
+done
 
 say "Step 2 of 6: build (the first time takes several minutes)"
 configure release
-build release lockstep pack_images inspect_shards
+watched build release lockstep pack_images inspect_shards
+
+allow_mpi_as_root
+train=("$bin/lockstep" train --config configs/quickstart.cfg --run.name "$name" --run.root runs
+  --data.train "$work/shards/train" --data.test "$work/shards/test" "$@")
+# A misspelt option shows now, not minutes later.
+"${train[@]}" --print-config >/dev/null || die "The options given are refused (see above)"
 
 say "Step 3 of 6: unpack the sample pictures"
 rm -rf "$work/images"
@@ -48,18 +79,17 @@ mkdir -p "$work/images"
 zstd -dcq samples/cifar10-sample.tar.zst | tar -x -C "$work/images"
 
 say "Step 4 of 6: pack them into shards"
-"$bin/pack_images" "$work/images/train" "$work/shards/train" --overwrite
-"$bin/pack_images" "$work/images/test" "$work/shards/test" --overwrite \
+watched "$bin/pack_images" "$work/images/train" "$work/shards/train" --overwrite
+watched "$bin/pack_images" "$work/images/test" "$work/shards/test" --overwrite \
   --classes-from "$work/shards/train"
 
 say "Step 5 of 6: train on $ranks ranks (some minutes on two idle cores)"
-allow_mpi_as_root
-"${mpi[@]}" "$bin/lockstep" train --config configs/quickstart.cfg --run.name "$name" \
-  --run.root runs --data.train "$work/shards/train" --data.test "$work/shards/test" "$@"
+watched "${mpi[@]}" "${train[@]}"
 
 say "Step 6 of 6: evaluate the best model"
-"${mpi[@]}" "$bin/lockstep" evaluate --checkpoint "runs/$name/checkpoints/best" \
-  --data.test "$work/shards/test" | tee "$work/evaluate.log"
+watched "${mpi[@]}" "$bin/lockstep" evaluate --checkpoint "runs/$name/checkpoints/best" \
+  --data.test "$work/shards/test" >"$work/evaluate.log"
+cat "$work/evaluate.log"
 
 accuracy=$(sed -n 's/.* top-1 \([0-9.]*\) % .*/\1/p' "$work/evaluate.log")
 if [[ -z $accuracy ]]; then die "evaluate printed no accuracy (see above)"; fi

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <iostream>
+#include <sstream>
 
 #include "lockstep/base/build_info.hpp"
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/cli.hpp"
 
 namespace lockstep::tools {
 namespace {
@@ -16,6 +18,25 @@ std::string joined(const std::vector<std::string>& words, const std::string& bet
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
   return text;
+}
+
+/// `text` behind `head`, in lines of at most kWidth that begin at kColumn.
+std::string hanging(const std::string& head, const std::string& text) {
+  constexpr std::size_t kColumn = 32;
+  constexpr std::size_t kWidth = 100;
+  std::string result = head;
+  std::size_t used = head.size();
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    if (used + 1 + word.size() > kWidth) {
+      result += '\n';
+      used = 0;
+    }
+    const std::size_t gap = used < kColumn ? std::max<std::size_t>(kColumn - used, 1) : 1;
+    result.append(gap, ' ').append(word);
+    used += gap + word.size();
+  }
+  return result + '\n';
 }
 
 }  // namespace
@@ -30,17 +51,23 @@ CommandLine::CommandLine(std::string tool, std::string about, std::vector<std::s
   add_flag("version", "show the version");
 }
 
-void CommandLine::add(const std::string& name, const std::string& help, const std::string& fallback,
-                      const std::vector<std::string>& words) {
-  options_.push_back({name, help, fallback, words, Option::Kind::kValue});
+void CommandLine::add(const std::string& name, const std::string& value, const std::string& help,
+                      const std::string& fallback) {
+  options_.push_back({name, value, help, fallback, {}, Option::Kind::kValue});
 }
 
-void CommandLine::add_list(const std::string& name, const std::string& help) {
-  options_.push_back({name, help, {}, {}, Option::Kind::kList});
+void CommandLine::add_choice(const std::string& name, const std::vector<std::string>& words,
+                             const std::string& help) {
+  options_.push_back({name, joined(words, "|"), help, words.front(), words, Option::Kind::kValue});
+}
+
+void CommandLine::add_list(const std::string& name, const std::string& value,
+                           const std::string& help) {
+  options_.push_back({name, value, help, {}, {}, Option::Kind::kList});
 }
 
 void CommandLine::add_flag(const std::string& name, const std::string& help) {
-  options_.push_back({name, help, {}, {}, Option::Kind::kFlag});
+  options_.push_back({name, {}, help, {}, {}, Option::Kind::kFlag});
 }
 
 bool CommandLine::parse(int argc, const char* const* argv) {
@@ -108,6 +135,7 @@ void CommandLine::assign_places(const std::vector<std::string>& values) {
                        "see " + tool_ + " --help");
     }
     const auto end = next + 1 + (place.several ? static_cast<std::ptrdiff_t>(spare) : 0);
+    std::for_each(next, end, [&](const auto& path) { require_no_tilde(path, place.name); });
     values_[place.name].assign(next, end);
     next = end;
   }
@@ -126,6 +154,7 @@ void CommandLine::accept(const std::string& name, const std::string& value) {
                      "allowed: " + joined(words, ", "),
                      nearest.empty() ? "choose one of them" : "did you mean " + nearest + "?");
   }
+  if (option->value == "FILE" || option->value == "SET") require_no_tilde(value, "--" + name);
   values_[name].push_back(value);
 }
 
@@ -157,15 +186,10 @@ void CommandLine::print_help() const {
             << about_ << "\n\nOptions:\n";
   for (const Option& option : options_) {
     std::string left = "  --" + option.name;
-    if (!option.words.empty()) {
-      left += " " + joined(option.words, "|");
-    } else if (option.kind != Option::Kind::kFlag) {
-      left += " ...";
-    }
-    left.resize(std::max<std::size_t>(left.size() + 2, 32), ' ');
-    std::cout << left << option.help;
-    if (!option.fallback.empty()) std::cout << " (default " << option.fallback << ")";
-    std::cout << '\n';
+    if (!option.value.empty()) left += " " + option.value;
+    const std::string fallback =
+        option.fallback.empty() ? "" : " (default " + option.fallback + ")";
+    std::cout << hanging(left, option.help + fallback);
   }
   std::cout << "\nExit codes: 0 done, 1 failed, 2 wrong use.\n";
 }

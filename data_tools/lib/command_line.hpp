@@ -14,11 +14,15 @@ class CommandLine {
   /// "IN..." takes one or more, as many as the others leave, and is called "IN" below.
   CommandLine(std::string tool, std::string about, std::vector<std::string> places);
 
-  /// An option with a value; one of `words` when any are given. No default: "".
-  void add(const std::string& name, const std::string& help, const std::string& fallback = {},
-           const std::vector<std::string>& words = {});
+  /// An option with a value, which the help calls `value`: "N", or "FILE" or "SET" for paths. No
+  /// default: "".
+  void add(const std::string& name, const std::string& value, const std::string& help,
+           const std::string& fallback = {});
+  /// An option whose value is one of `words`; the first one is the default.
+  void add_choice(const std::string& name, const std::vector<std::string>& words,
+                  const std::string& help);
   /// An option with a value that may be given several times.
-  void add_list(const std::string& name, const std::string& help);
+  void add_list(const std::string& name, const std::string& value, const std::string& help);
   void add_flag(const std::string& name, const std::string& help);
 
   /// Throws UsageError. With --help or --version prints what that asks for and returns false: there
@@ -35,6 +39,7 @@ class CommandLine {
  private:
   struct Option {
     std::string name;
+    std::string value;
     std::string help;
     std::string fallback;
     std::vector<std::string> words;

@@ -40,7 +40,9 @@ void draw_text(Canvas& canvas, std::int64_t y, std::int64_t x, std::int64_t room
   };
   std::string printable;
   for (const char c : text) {
-    printable += c >= ' ' && c < 127 ? c : '?';
+    // The font is ASCII; a character of several bytes in UTF-8 becomes one mark, at its first byte.
+    const bool continues = (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
+    if (!continues) printable += c >= ' ' && c < 127 ? c : '?';
   }
   while (!printable.empty() && stb_easy_font_width(printable.data()) > room) printable.pop_back();
   std::array<Corner, 4096> corners{};
@@ -100,7 +102,8 @@ void write_contact_sheet(const data::ShardSet& set, std::int64_t count, const st
       }
     }
     const auto label = static_cast<std::size_t>(set.labels()[static_cast<std::size_t>(id)]);
-    draw_text(canvas, top + kCell + 2, left, kCell, set.info().classes[label]);
+    draw_text(canvas, top + kCell + 2, left, kCell,
+              std::to_string(label) + " " + set.info().classes[label]);
   }
   replace_png(file, {canvas.height, canvas.width, std::move(canvas.rgb)});
 }

@@ -97,7 +97,8 @@ IdxArray read_images(const std::string& file) {
   const auto& shape = images.shape;
   if (shape.size() != 3 && !(shape.size() == 4 && shape[3] == 3)) {
     refuse(file, "its shape " + shape_text(shape) + " is not that of pictures",
-           "give pictures of shape [n, height, width] or [n, height, width, 3], then the labels");
+           "give pictures of shape [n, height, width] or [n, height, width, 3], first, then the "
+           "labels");
   }
   if (shape[1] > kLongestSide || shape[2] > kLongestSide) {
     refuse(file, "its pictures have more than " + std::to_string(kLongestSide) + " pixels a side");

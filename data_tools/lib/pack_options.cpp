@@ -6,16 +6,20 @@
 namespace lockstep::tools {
 
 void add_pack_options(CommandLine& line) {
-  line.add("size", "N or HxW, pixels of the packed pictures; needed when they differ in size");
-  line.add("fit", "cover the size and cut the centre; fit inside it; or scale each axis", "crop",
-           {"crop", "pad", "stretch"});
-  line.add("background", "R,G,B behind transparent pixels and around padded pictures", "0,0,0");
-  line.add("shard-size", "most samples in a shard; without it 10000, or as many as fit 256 MiB");
-  line.add("shards", "number of shards, instead of --shard-size");
-  line.add("threads", "decoding threads; without it one for each core");
-  line.add("seed", "of the order of samples, and of a split", "0");
-  line.add_flag("overwrite",
-                "replace OUT if it is a set; the old one stays until the new is whole");
+  line.add("size", "N|HxW", "pixels of the packed pictures; needed when they differ in size");
+  line.add_choice("fit", {"crop", "pad", "stretch"},
+                  "cover the size and cut the centre; fit inside it; or scale each axis");
+  line.add("background", "R,G,B", "colour behind transparent pixels and around padded pictures",
+           "0,0,0");
+  line.add("shard-size", "N",
+           "most samples in a shard; without it 10000, or as many as fit 256 MiB");
+  line.add("shards", "N", "number of shards, instead of --shard-size");
+  line.add("threads", "N", "decoding threads; without it one for each core");
+  line.add("seed", "N", "of the order of samples, and of a split", "0");
+  line.add_flag(
+      "overwrite",
+      "replace OUT if it is a set, or a folder of sets train, val, test and nothing else; "
+      "the old stays until the new is whole");
 }
 
 PackOptions read_pack_options(const CommandLine& line, Transparency transparency) {

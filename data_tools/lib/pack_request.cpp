@@ -21,12 +21,15 @@ CommandLine describe() {
       "  pack_images photos/test  shards/test  --size 224 --classes-from shards/train\n"
       "  pack_images disk1/photos disk2/photos shards --size 224 --split 80/10/10",
       {"IN...", "OUT"});
-  line.add("class-order", "of the class folders: as bytes (10 before 2), or numbers by value",
-           "byte", {"byte", "natural"});
-  line.add("classes", "a file with the names of the class folders in order, one a line");
-  line.add("classes-from", "a set whose classes to use, for validation and test sets");
-  line.add("split", "80/10/10 makes OUT/train, OUT/val, OUT/test; 80/20 OUT/train, OUT/test");
-  line.add("on-error", "stop at a bad picture, or count it and go on", "fail", {"fail", "skip"});
+  line.add_choice("class-order", {"byte", "natural"},
+                  "of the class folders: as bytes (10 before 2), or numbers by value");
+  line.add("classes", "FILE", "a file with the names of the class folders in order, one a line");
+  line.add("classes-from", "SET", "a set whose classes to use, for validation and test sets");
+  line.add(
+      "split", "A/B/C|A/B",
+      "shares of the pictures for OUT/train, OUT/val, OUT/test, or OUT/train, OUT/test, such as "
+      "80/10/10; what counts is their ratio");
+  line.add_choice("on-error", {"fail", "skip"}, "stop at a bad picture, or count it and go on");
   line.add_flag("allow-empty-classes", "keep classes without pictures");
   add_pack_options(line);
   return line;

@@ -1,5 +1,7 @@
 #include <chrono>
+#include <cmath>
 #include <cstdio>
+#include <numeric>
 
 #include "lib/pack_request.hpp"
 #include "lib/pack_sets.hpp"
@@ -73,6 +75,30 @@ void require_all_classes(const ScanResult& scan, const std::vector<Sample>& trai
   }
 }
 
+std::vector<std::string> part_names(std::size_t parts) {
+  return parts == 2 ? std::vector<std::string>{"train", "test"}
+                    : std::vector<std::string>{"train", "val", "test"};
+}
+
+/// What shares the numbers of a split are, where they are neither per cent nor fractions of 1.
+void print_split(const std::vector<double>& weights) {
+  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+  constexpr double kRounding = 1e-9;
+  if (weights.empty() || std::abs(total - 100) < kRounding || std::abs(total - 1) < kRounding) {
+    return;
+  }
+  const std::vector<std::string> names = part_names(weights.size());
+  std::printf("--split");
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    std::printf("%c%g", i == 0 ? ' ' : '/', weights[i]);
+  }
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const char* before = i == 0 ? ":" : i + 1 == weights.size() ? " and" : ",";
+    std::printf("%s %.1f %% %s", before, 100 * weights[i] / total, names[i].c_str());
+  }
+  std::printf("\n");
+}
+
 std::vector<PackPart> make_parts(const PackRequest& request, const ScanResult& scan) {
   const auto decode = picture_decoder(scan, request.pack.background);
   std::vector<PackPart> parts;
@@ -81,9 +107,7 @@ std::vector<PackPart> make_parts(const PackRequest& request, const ScanResult& s
     return parts;
   }
   auto cut = split_samples(scan.files, request.split, request.pack.seed);
-  const std::vector<std::string> names = cut.size() == 2
-                                             ? std::vector<std::string>{"train", "test"}
-                                             : std::vector<std::string>{"train", "val", "test"};
+  const std::vector<std::string> names = part_names(cut.size());
   for (std::size_t i = 0; i < cut.size(); ++i) {
     require(!cut[i].empty(), "the part " + names[i] + " of the split would be empty",
             "there are " + std::to_string(scan.files.size()) + " pictures",
@@ -101,6 +125,7 @@ std::vector<PackPart> make_parts(const PackRequest& request, const ScanResult& s
 void run_pack(const PackRequest& request) {
   const auto begin = std::chrono::steady_clock::now();
   check_destination(request.output, request.pack.overwrite);
+  print_split(request.split);
   const ScanResult scan = scan_folders(request.roots, request.scan);
   const PackResult result = pack_sets(request.pack, make_parts(request, scan), request.output);
   print_summary(scan, result,

@@ -7,6 +7,7 @@
 #include "lib/staging.hpp"
 #include "lib/stop.hpp"
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/wording.hpp"
 
 namespace lockstep::tools {
 
@@ -40,10 +41,11 @@ PackResult pack_sets(const PackOptions& options, std::vector<PackPart> parts,
 
 void print_sets(const PackResult& result) {
   for (const auto& [place, info] : result.sets) {
-    std::printf("%s: %lld samples, %zu classes, %lldx%lld pixels, %zu shard%s, set id %s\n",
-                place.c_str(), static_cast<long long>(info.samples), info.classes.size(),
+    std::printf("%s: %lld samples, %zu classes, %lldx%lld pixels, %s, set id %s\n", place.c_str(),
+                static_cast<long long>(info.samples), info.classes.size(),
                 static_cast<long long>(info.height), static_cast<long long>(info.width),
-                info.shards.size(), info.shards.size() == 1 ? "" : "s", info.set_id.c_str());
+                counted(static_cast<std::int64_t>(info.shards.size()), "shard").c_str(),
+                info.set_id.c_str());
   }
 }
 

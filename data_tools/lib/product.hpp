@@ -15,6 +15,8 @@ struct Product {
   /// Removes what the tool makes in a folder, finished or not, and the folder unless anything else
   /// is in it. Whether all is gone.
   bool (*remove)(const std::string& folder);
+  /// What such a folder holds, for "replaced the ... of OUT": "sets train, test"; "" for nothing.
+  std::string (*contents)(const std::string& folder);
 };
 
 /// A set, or a folder of sets named train, val and test.

@@ -46,10 +46,21 @@ bool remove_sets(const std::string& folder) {
   return !is_there(folder);
 }
 
+std::string contents_of(const std::string& folder) {
+  if (is_set(folder)) return "set";
+  std::string names;
+  std::size_t count = 0;
+  for (const char* part : {"train", "val", "test"}) {
+    if (!is_set(fs::path(folder) / part)) continue;
+    names += (count++ > 0 ? ", " : " ") + std::string(part);
+  }
+  return count == 0 ? names : (count == 1 ? "set" : "sets") + names;
+}
+
 }  // namespace
 
 const Product& sets_of_shards() {
-  static constexpr Product kSets{"sets of shards", holds_only_sets, remove_sets};
+  static constexpr Product kSets{"sets of shards", holds_only_sets, remove_sets, contents_of};
   return kSets;
 }
 

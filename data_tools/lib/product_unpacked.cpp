@@ -52,11 +52,15 @@ bool remove_unpacked(const std::string& folder) {
   return !is_there(folder);
 }
 
+std::string contents_of(const std::string& folder) {
+  return has_unpacked_list(folder) ? "pictures" : "";
+}
+
 }  // namespace
 
 const Product& unpacked_pictures() {
   static constexpr Product kUnpacked{"pictures that unpack_shards wrote, as its samples.jsonl says",
-                                     holds_only_unpacked, remove_unpacked};
+                                     holds_only_unpacked, remove_unpacked, contents_of};
   return kUnpacked;
 }
 

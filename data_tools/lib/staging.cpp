@@ -175,13 +175,18 @@ void StagingFolder::commit() {
   // The work takes hours: what is there now need not be what was there at the start.
   const bool replaces = replaces_ && is_there(destination_);
   std::string old;
+  std::string contents;
   if (replaces) {
     check_replaceable(destination_, product_);
+    contents = product_.contents(destination_);
     old = place_over(path_, destination_);
   } else {
     place_new(path_, destination_);
   }
   path_.clear();
+  if (!contents.empty()) {
+    std::cout << "replaced the " << contents << " of " << destination_ << '\n';
+  }
   sync_folder(fs::absolute(destination_).parent_path().string(),
               "check the disk; what is new is in place, but a power failure may undo that" +
                   (replaces ? ", what was there is '" + old + "'" : std::string()));

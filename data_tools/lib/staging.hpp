@@ -25,7 +25,8 @@ class StagingFolder {
   StagingFolder& operator=(const StagingFolder&) = delete;
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
-  /// Puts the new folder in place; an old one is there, whole, until then. Throws when something
+  /// Puts the new folder in place, and says so where it takes the place of an old one, which is
+  /// there, whole, until then. Throws when something
   /// appeared meanwhile, or the old one holds anything but the product by now. What came into it in
   /// the very last moment is kept beside the destination, and told of.
   void commit();

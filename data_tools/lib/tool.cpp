@@ -48,6 +48,11 @@ std::int64_t parse_count(const std::string& text, const std::string& option, std
 std::array<std::int64_t, 2> parse_size(const std::string& text) {
   constexpr std::int64_t kLargest = 65535;
   const std::size_t cross = text.find('x');
+  if (text.empty() || cross == 0 || cross + 1 == text.size() ||
+      text.find_first_not_of("0123456789x") != std::string::npos || cross != text.rfind('x')) {
+    throw UsageError("--size '" + text + "' is no size",
+                     "it is one whole number, or height x width", "write 32 or 32x48, say");
+  }
   const std::int64_t height = parse_count(text.substr(0, cross), "--size", 1, kLargest);
   if (cross == std::string::npos) return {height, height};
   return {height, parse_count(text.substr(cross + 1), "--size", 1, kLargest)};

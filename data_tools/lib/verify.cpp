@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "lockstep/base/wording.hpp"
 #include "lockstep/data/set_digest.hpp"
 #include "lockstep/data/shard_writer.hpp"
 
@@ -15,7 +16,7 @@ void compare(const char* what, const std::array<double, 3>& stored,
   for (std::size_t c = 0; c < stored.size(); ++c) {
     if (!(std::abs(stored[c] - found[c]) <= kTolerance)) {
       faults.push_back(std::string("channel ") + std::to_string(c) + ": the " + what + " is " +
-                       std::to_string(found[c]) + ", set.json says " + std::to_string(stored[c]));
+                       number_text(found[c]) + ", set.json says " + number_text(stored[c]));
     }
   }
 }

@@ -78,6 +78,9 @@ std::vector<po::option> parse_empty_value(std::vector<std::string>& args) {
 std::string option_suggestion(const std::string& name, const Program& program) {
   const std::size_t dot = name.find('.');
   if (dot == std::string::npos) {
+    if (const std::string known = name_elsewhere(name); !known.empty()) {
+      return "did you mean --" + known + "?";
+    }
     std::vector<std::string> general = verb_option_names(program);
     general.insert(general.end(), {"config", "help", "version", "print-config"});
     const std::string near = nearest_name(name, general);
@@ -172,6 +175,11 @@ void require_use(const Option& option, const Verb& verb, const Program& program)
 
 void take_verb_option(const std::string& name, const std::string& value, const Verb& verb,
                       CommandLine& result) {
+  const auto option = std::find_if(verb.options.begin(), verb.options.end(),
+                                   [&](const VerbOption& o) { return o.name == name; });
+  if (names_path(option->placeholder)) {
+    require_no_tilde(value, "--" + name);
+  }
   std::vector<std::string>& values = result.verb_options[name];
   if (!values.empty() && !may_repeat(verb, name)) {
     throw UsageError("--" + name + " is given twice",
@@ -200,6 +208,7 @@ void take_option(const po::option& option, const Verb& verb, const Program& prog
     refuse_missing_value(name);
   }
   if (name == "config") {
+    require_no_tilde(option.value.front(), "--config");
     result.config_files.push_back(option.value.front());
   } else if (name == "print-config") {
     result.print_config = true;

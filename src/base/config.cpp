@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/wording.hpp"
 #include "option_table.hpp"
-#include "parse_value.hpp"
 
 namespace lockstep {
 namespace {

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/cli.hpp"
 
 namespace lockstep {
 namespace {
@@ -157,7 +158,7 @@ class Reader {
       include(assignment.text, file);
       return;
     }
-    assignment.option = known_option(key, file);
+    assignment.option = known_option(key, assignment.text, file);
     const auto [previous, is_new] = file.seen.emplace(assignment.option, file.line);
     if (!is_new) {
       throw UsageError(file.place() + ": " + assignment.option->name() + " is given twice",
@@ -225,6 +226,7 @@ class Reader {
       throw UsageError(file.place() + ": include names no file", "the value is empty",
                        "write include = other.cfg");
     }
+    require_no_tilde(path, file.place() + ": include");
     if (!may_include_) {
       throw UsageError(file.place() + ": a saved configuration includes nothing",
                        "it would be what another file says today",
@@ -234,10 +236,25 @@ class Reader {
     read_file(target.string(), file.place() + ": ");
   }
 
-  static const Option* known_option(const std::string& key, const File& file) {
+  static const Option* known_option(const std::string& key, const std::string& value,
+                                    const File& file) {
+    // As the command line has it: section and key in one.
+    const Option* whole = find_option(key);
+    std::string two_lines;
+    if (whole != nullptr) {
+      two_lines =
+          (whole->section == file.section ? "write "
+                                          : "write [" + whole->section + "] above it and ") +
+          whole->key + " = " + value;
+    }
     if (file.section.empty()) {
       throw UsageError(file.place() + ": '" + key + "' stands before the first [section]",
-                       "only include lines may", key_suggestion("", key));
+                       "only include lines may",
+                       whole == nullptr ? key_suggestion("", key) : two_lines);
+    }
+    if (whole != nullptr) {
+      throw UsageError(file.place() + ": unknown key '" + key + "' in [" + file.section + "]",
+                       "a key of a file has no section in its name", two_lines);
     }
     if (const Option* option = find_option(file.section + "." + key)) {
       return option;

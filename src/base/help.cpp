@@ -21,12 +21,15 @@ constexpr std::string_view kUsage =
 Usage: lockstep VERB [--config FILE]... [--section.key VALUE]...
 
 )";
+constexpr std::string_view kDefaultValue = "Brackets show the default and what is allowed.\n";
+constexpr std::string_view kCheckpointValue =
+    "Brackets show the default and what is allowed; \"the checkpoint's\" stands for its value.\n";
 
 constexpr std::string_view kFiles = R"(
 A config file holds "[section]" and "key = value" lines; "include = FILE" at its top reads another
 first. The last value given wins: files in their order, then the command line. "${section.key}"
 stands for another value. Relative paths count from the working directory, those of include from
-the including file. Brackets show the default and what is allowed.
+the including file.
 )";
 
 constexpr std::string_view kExitCodes = R"(
@@ -83,8 +86,10 @@ std::string allowed_text(const Option& option, const Choices& choices) {
   return text.empty() ? option.range.text() : text;
 }
 
-std::string option_help(const Option& option, const Choices& choices) {
-  const std::string value = option_text(RunConfig{}, option);
+/// `inherited`: a checkpoint gives the value where nothing else does.
+std::string option_help(const Option& option, const Choices& choices, bool inherited) {
+  const std::string value =
+      inherited ? std::string("the checkpoint's") : option_text(RunConfig{}, option);
   const std::string allowed = allowed_text(option, choices);
   std::string values = "[" + (value.empty() ? std::string("empty") : value) +
                        (allowed.empty() ? "" : "; " + allowed) + "]";
@@ -107,8 +112,16 @@ std::string option_help(const Option& option, const Choices& choices) {
   return text;
 }
 
+std::string general_help() {
+  return "\nGeneral:\n" +
+         hanging("  --config FILE", "read a config file; may be given again, later files win") +
+         hanging("  --print-config", "show every value and where it comes from, then leave") +
+         hanging("  -h, --help", "show this text") +
+         hanging("  --version", "show version and build");
+}
+
 std::string verbs_help(const Program& program) {
-  std::string text;
+  std::string text(kUsage);
   for (const Verb& verb : program.verbs) {
     text += verb.example;
   }
@@ -116,11 +129,7 @@ std::string verbs_help(const Program& program) {
   for (const Verb& verb : program.verbs) {
     text += hanging("  " + verb.name, verb.summary);
   }
-  text += "\nGeneral:\n";
-  text += hanging("  --config FILE", "read a config file; may be given again, later files win");
-  text += hanging("  --print-config", "show every value and where it comes from, then leave");
-  text += hanging("  -h, --help", "show this text");
-  text += hanging("  --version", "show version and build");
+  text += general_help();
   for (const Verb& verb : program.verbs) {
     for (const VerbOption& option : verb.options) {
       text += hanging("  --" + option.name + " " + option.placeholder,
@@ -130,12 +139,25 @@ std::string verbs_help(const Program& program) {
   return text;
 }
 
+std::string verb_help(const Verb& verb) {
+  std::string text = "lockstep " + verb.name + ": " + verb.summary + "\n\n" + verb.example;
+  if (!verb.options.empty()) {
+    text += "\nOf " + verb.name + " alone:\n";
+  }
+  for (const VerbOption& option : verb.options) {
+    text += hanging("  --" + option.name + " " + option.placeholder, option.help);
+  }
+  return text + general_help();
+}
+
 }  // namespace
 
 std::string help_text(const Program& program, const std::string& verb) {
-  std::string text = "lockstep " + version() + "\n" + std::string(kUsage);
-  text += verbs_help(program) + std::string(kFiles);
   const Verb* only = program.find_verb(verb);
+  const bool inherits = only != nullptr && !only->inherits.empty();
+  std::string text = "lockstep " + version() + "\n";
+  text += only == nullptr ? verbs_help(program) : verb_help(*only);
+  text.append(kFiles).append(inherits ? kCheckpointValue : kDefaultValue);
   std::string section;
   for (const Option& option : option_table()) {
     if (option.hidden || (only != nullptr && !only->may_set(option.role))) {
@@ -146,7 +168,8 @@ std::string help_text(const Program& program, const std::string& verb) {
       text += "\n[" + section + "]\n";
     }
     const auto choices = program.choices.find(option.name());
-    text += option_help(option, choices == program.choices.end() ? Choices{} : choices->second);
+    text += option_help(option, choices == program.choices.end() ? Choices{} : choices->second,
+                        only != nullptr && only->gets_from_checkpoint(option.role));
   }
   return text.append(kExitCodes);
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "lockstep/base/check.hpp"
 #include "option_table.hpp"
@@ -14,7 +15,38 @@ std::string key_list(const std::vector<std::string>& names) {
   return text;
 }
 
+struct OtherName {
+  std::string_view name;
+  std::string_view option;
+};
+
+/// What people write who come from other programs.
+constexpr std::array kOtherNames{OtherName{"learning_rate", "optim.lr"},
+                                 OtherName{"batch", "train.batch_size"},
+                                 OtherName{"batchsize", "train.batch_size"},
+                                 OtherName{"bs", "train.batch_size"},
+                                 OtherName{"num_epochs", "train.epochs"},
+                                 OtherName{"max_epochs", "train.epochs"},
+                                 OtherName{"workers", "data.threads"},
+                                 OtherName{"num_workers", "data.threads"},
+                                 OtherName{"wd", "optim.weight_decay"},
+                                 OtherName{"optimizer", "optim.name"},
+                                 OtherName{"scheduler", "schedule.name"},
+                                 OtherName{"lr_scheduler", "schedule.name"},
+                                 OtherName{"warmup", "schedule.warmup_epochs"},
+                                 OtherName{"arch", "model.name"},
+                                 OtherName{"pretrained", "model.weights"},
+                                 OtherName{"grad_clip", "train.clip_norm"},
+                                 OtherName{"precision", "run.dtype"}};
+
 }  // namespace
+
+std::string name_elsewhere(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  const auto* const found = std::find_if(kOtherNames.begin(), kOtherNames.end(),
+                                         [&](const OtherName& o) { return o.name == name; });
+  return found == kOtherNames.end() ? std::string() : std::string(found->option);
+}
 
 const Option* find_option(std::string_view name) {
   for (const Option& option : option_table()) {
@@ -53,6 +85,9 @@ std::string key_suggestion(const std::string& section, const std::string& key) {
     }
   }
   std::string found = key_list(elsewhere);
+  if (found.empty()) {
+    found = name_elsewhere(key);
+  }
   if (found.empty()) {
     // A shortened key ("batch") is far from the whole one by letters, yet names it.
     const auto whole = std::find_if(keys_of_section.begin(), keys_of_section.end(),

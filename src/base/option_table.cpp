@@ -113,13 +113,13 @@ void add_run(std::vector<Option>& table) {
   run.seed("seed", &S::seed, "seed of initial weights, sample order, augmentation and dropout")
       .on_resume = Rule::kBetweenEpochs;
   run.word("device", &S::device, {"auto", "cpu", "cuda"},
-           "where to train; auto: a GPU if the build and the machine have one")
+           "where to compute; auto: a GPU if the build and the machine have one")
       .role = Role::kMachine;
   run.flag("deterministic", &S::deterministic,
            "on GPUs: operations that give the same bits each time, at some cost; a CPU always does")
       .role = Role::kMachine;
   Option& dtype = run.word("dtype", &S::dtype, {"float32", "float64"},
-                           "numbers to train in; float64 is for tests and studies");
+                           "numbers to compute in; float64 is for tests and studies");
   dtype.role = Role::kNumerics;
   dtype.on_resume = Rule::kRefuse;
   run.count("threads", &S::threads, between(0, 1024),
@@ -142,7 +142,8 @@ void add_data(std::vector<Option>& table) {
             "set of shards to choose the best model by; empty: a part of data.train, see "
             "data.holdout")
       .on_resume = Rule::kWarn;
-  data.text("test", &S::test, "PATH", "set of shards scored once, at the end, with the best model")
+  data.text("test", &S::test, "PATH",
+            "set of shards to score; training scores it once, at the end, with the best model")
       .role = Role::kScoring;
   data.real(
           "holdout", &S::holdout, fraction(),
@@ -154,7 +155,8 @@ void add_data(std::vector<Option>& table) {
       Rule::kBetweenEpochs;
   data.count("threads", &S::threads, between(1, 1024), "threads that load samples on each rank")
       .role = Role::kMachine;
-  data.count("prefetch", &S::prefetch, between(1, 4096), "micro-batches that each rank holds ready")
+  data.count("prefetch", &S::prefetch, between(1, 4096),
+             "batches of samples that each rank holds ready")
       .role = Role::kMachine;
 }
 

@@ -75,10 +75,16 @@ struct Option {
 /// may be empty. A key that exists in another section comes before a similar spelling.
 [[nodiscard]] std::string key_suggestion(const std::string& section, const std::string& key);
 
+/// The option that other programs call `name` ("learning_rate": "optim.lr"), or "".
+[[nodiscard]] std::string name_elsewhere(std::string name);
+
 /// Reads `text` into the option's field. Throws UsageError; `what` names the key and where the text
 /// stands ("base.cfg:3: optim.lr").
 void set_option(RunConfig& config, const Option& option, const std::string& text,
                 const std::string& what);
+
+/// Whether a value of that placeholder is a path: PATH, WORD|PATH, FILE, DIR.
+[[nodiscard]] bool names_path(const std::string& placeholder);
 
 /// Throws UsageError unless `text` is one of the words; `what` as in set_option.
 void check_word(const std::vector<std::string>& words, const std::string& text,

@@ -3,6 +3,7 @@
 
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/cli.hpp"
+#include "lockstep/base/wording.hpp"
 #include "option_table.hpp"
 #include "parse_value.hpp"
 
@@ -84,6 +85,10 @@ std::string NumberRange::text() const {
   return from ? (low_open ? "above " : "at least ") + number_text(low) : std::string();
 }
 
+bool names_path(const std::string& placeholder) {
+  return placeholder.ends_with("PATH") || placeholder == "FILE" || placeholder == "DIR";
+}
+
 void check_word(const std::vector<std::string>& words, const std::string& text,
                 const std::string& what) {
   if (std::count(words.begin(), words.end(), text) > 0) {
@@ -103,6 +108,9 @@ void set_option(RunConfig& config, const Option& option, const std::string& text
         if constexpr (std::is_same_v<T, std::string>) {
           if (!option.words.empty()) {
             check_word(option.words, text, what);
+          }
+          if (names_path(option.placeholder)) {
+            require_no_tilde(text, what);
           }
           field = text;
         } else if constexpr (std::is_same_v<T, bool>) {

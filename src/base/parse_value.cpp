@@ -1,7 +1,6 @@
 #include "parse_value.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -21,7 +20,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 std::string quoted(const std::string& text) { return "'" + text + "'"; }
 
 // What a person most likely meant by a text that is no number.
-std::string number_hint(const std::string& text) {
+std::string number_hint(const std::string& text, bool whole) {
   if (text.empty()) {
     return "give a value";
   }
@@ -30,7 +29,7 @@ std::string number_hint(const std::string& text) {
     return "remove the spaces around it";
   }
   if (text.find(',') != std::string::npos) {
-    return "write a point, not a comma, before the decimals";
+    return whole ? "write it without commas" : "write a point, not a comma, before the decimals";
   }
   if (text.starts_with('+')) {
     return "leave out the plus sign";
@@ -44,7 +43,7 @@ std::string number_hint(const std::string& text) {
   if (is_digit(text.front()) && std::isalpha(static_cast<unsigned char>(text.back())) != 0) {
     return "write the number out, without a suffix";
   }
-  return "write a number such as 3, 0.1 or 1e-3";
+  return whole ? "write a whole number such as 3" : "write a number such as 3, 0.1 or 1e-3";
 }
 
 template <typename T>
@@ -80,7 +79,7 @@ T parse_whole(const std::string& text, const std::string& what) {
   // 1e5 and 1.0 are numbers, but an integer is written in digits alone.
   double real = 0;
   std::errc real_status{};
-  std::string hint = number_hint(text);
+  std::string hint = number_hint(text, true);
   if (try_real(text, real, real_status)) {
     hint = "write a whole number in digits";
     if (real == std::floor(real) && std::abs(real) < 0x1p53 && (std::is_signed_v<T> || real >= 0)) {
@@ -106,7 +105,7 @@ double parse_double(const std::string& text, const std::string& what) {
                      "its size lies outside 1e-308 to 1e308", "choose another number");
   }
   throw UsageError(what + ": " + quoted(text) + " is not a number",
-                   "digits, one point and an exponent are allowed", number_hint(text));
+                   "digits, one point and an exponent are allowed", number_hint(text, false));
 }
 
 std::int64_t parse_int(const std::string& text, const std::string& what) {
@@ -151,10 +150,11 @@ std::vector<double> parse_list(const std::string& text, const std::string& what)
   return values;
 }
 
-std::string number_text(double value) {
-  std::array<char, 32> buffer{};
-  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
-  return {buffer.data(), result.ptr};
+void require_no_tilde(const std::string& path, const std::string& what) {
+  if (path == "~" || path.starts_with("~/")) {
+    throw UsageError(what + ": the ~ of " + quoted(path) + " is not expanded here",
+                     "only a shell does that", "write the whole path, or ${HOME} in the shell");
+  }
 }
 
 }  // namespace lockstep

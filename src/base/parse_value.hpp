@@ -13,7 +13,4 @@ namespace lockstep {
 /// Numbers separated by commas or white space; the empty text is the empty list. Throws UsageError.
 [[nodiscard]] std::vector<double> parse_list(const std::string& text, const std::string& what);
 
-/// The shortest text that reads back to the same number, whatever the locale.
-[[nodiscard]] std::string number_text(double value);
-
 }  // namespace lockstep

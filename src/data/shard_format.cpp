@@ -157,11 +157,27 @@ SetInfo set_info_from_json(const std::string& text, const std::string& source) {
   return info;
 }
 
+namespace {
+
+/// Where the packing tools put sets below a folder.
+std::string set_below(const std::string& folder) {
+  for (const char* part : {"train", "val", "test"}) {
+    const std::filesystem::path set = std::filesystem::path(folder) / part;
+    std::error_code error;
+    if (std::filesystem::is_regular_file(set / kSetFile, error)) return set.string();
+  }
+  return {};
+}
+
+}  // namespace
+
 SetInfo read_set_info(const std::string& folder) {
   const std::string path = folder + "/" + kSetFile;
   const auto refuse = [&](const std::string& why) {
-    throw UsageError("'" + folder + "' is no set of shards", path + ": " + why,
-                     "give a folder that pack_images has made");
+    const std::string below = set_below(folder);
+    throw UsageError(
+        "'" + folder + "' is no set of shards", path + ": " + why,
+        below.empty() ? "give a folder that pack_images has made" : "did you mean " + below + "?");
   };
   std::error_code error;
   const auto kind = std::filesystem::status(path, error);

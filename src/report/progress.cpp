@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/wording.hpp"
 
 namespace lockstep::report {
 
@@ -41,8 +42,8 @@ std::string numbers(std::int64_t done, std::int64_t total, std::int64_t images, 
   const double left =
       done > 0 ? elapsed / static_cast<double>(done) * static_cast<double>(total - done) : NAN;
   char text[160];
-  std::snprintf(text, sizeof(text), "loss %.4f  lr %.4g  %.0f images/s  %s left", loss,
-                learning_rate, rate, duration_text(left).c_str());
+  std::snprintf(text, sizeof(text), "loss %s  lr %.4g  %.0f images/s  %s left",
+                loss_text(loss).c_str(), learning_rate, rate, duration_text(left).c_str());
   return text;
 }
 

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "lockstep/base/system.hpp"
+#include "lockstep/base/wording.hpp"
 
 namespace lockstep::train {
 namespace {
@@ -127,13 +128,13 @@ void note_memory(const FitParts& p, report::EpochRecord& record) {
 }
 
 void report_epoch(FitParts& p, const report::EpochRecord& r) {
-  std::string line =
-      text("epoch %lld/%lld  loss %.4f  top-1 %.2f %%", static_cast<long long>(r.epoch),
-           static_cast<long long>(p.options.epochs), r.train_loss, 100 * r.train_top1);
+  std::string line = text("epoch %lld/%lld  loss %s  top-1 %.2f %%",
+                          static_cast<long long>(r.epoch), static_cast<long long>(p.options.epochs),
+                          loss_text(r.train_loss).c_str(), 100 * r.train_top1);
   if (r.val) {
-    line += text("  |  validation loss %.4f  top-1 %.2f %%  top-5 %.2f %% of %lld%s", r.val->loss,
-                 100 * r.val->top1(), 100 * r.val->top5(), static_cast<long long>(r.val->samples),
-                 r.best ? "  (best)" : "");
+    line += text("  |  validation loss %s  top-1 %.2f %%  top-5 %.2f %% of %lld%s",
+                 loss_text(r.val->loss).c_str(), 100 * r.val->top1(), 100 * r.val->top5(),
+                 static_cast<long long>(r.val->samples), r.best ? "  (best)" : "");
   }
   line += text("  |  lr %.3g  gradient norm %.3g", r.learning_rate, r.grad_norm);
   if (r.low_norms + r.high_norms > 0) {

@@ -7,6 +7,7 @@ import re
 import h5py
 import harness
 import numpy
+import pictures
 import pytest
 import sets
 from PIL import Image
@@ -103,8 +104,8 @@ def test_a_set_rewritten_elsewhere_is_read(damaged, layout):
             file.attrs[name] = value
     result = sets.inspect(damaged, "--verify")
     result.failed(1)  # the file's digest is another one, its contents are not
-    assert "1 faults" in result.err and "00000.h5: the file differs" in result.out
-    assert ("1 shards are not contiguous" in result.out) == (layout != "latest")
+    assert "1 fault;" in result.err and "00000.h5: the file differs" in result.out
+    assert ("1 shard not contiguous" in result.out) == (layout != "latest")
 
 
 def test_contact_sheet(tiny_set, tmp_path):
@@ -155,6 +156,17 @@ def test_the_old_sheet_stays_until_the_new_one_is_whole(tiny_set, tmp_path):
     os.mkfifo(pipe)
     sets.said(sets.inspect(tiny_set(24), "--sheet", pipe), 1, "pipe.png", "regular")
     assert pipe.is_fifo()
+
+
+def test_a_class_name_beyond_ascii_has_a_mark_for_each_character(tmp_path):
+    """Of a set with one class, the sheet is the same whether it is called Ünï漢 or ?n??."""
+    sheets = []
+    for i, name in enumerate(("Ünï漢", "?n??", "?n?")):
+        pictures.write_folder(tmp_path / f"in{i}", {name: 3})
+        sets.pack(tmp_path / f"in{i}", tmp_path / f"set{i}").ok()
+        sets.inspect(tmp_path / f"set{i}", "--sheet", tmp_path / f"{i}.png").ok()
+        sheets.append(numpy.asarray(Image.open(tmp_path / f"{i}.png"))[102:116].tolist())
+    assert sheets[0] == sheets[1] and sheets[1] != sheets[2]
 
 
 def test_wrong_use(tiny_set, tmp_path):

@@ -313,6 +313,12 @@ def test_split_into_three(source, tmp_path):
 def test_split_into_two_and_wrong_splits(source, tmp_path):
     sets.pack(source, tmp_path / "set", "--split", "80/20").ok()
     assert sorted(p.name for p in (tmp_path / "set").iterdir()) == ["test", "train"]
+    shares = "--split {}: 77.8 % train and 22.2 % test\n"
+    assert shares.format("70/20") in sets.pack(source, tmp_path / "b", "--split", "70/20").ok().out
+    three = sets.pack(source, tmp_path / "c", "--split", "6/2/2").ok().out
+    assert "--split 6/2/2: 60.0 % train, 20.0 % val and 20.0 % test\n" in three
+    for i, text in enumerate(("70/30", "0.7/0.2/0.1")):
+        assert "--split" not in sets.pack(source, tmp_path / f"d{i}", "--split", text).ok().out
     for text in ("80", "80/0", "1/2/3/4", "a/b", "80//20", "-1/2", "1e308/1e308", ""):
         sets.said(sets.pack(source, tmp_path / "no", "--split", text), 2, "--split")
     sets.said(sets.pack(source, tmp_path / "no", "--split", "1000/1/1000"), 1, "val", "empty")
@@ -335,10 +341,14 @@ def test_help_and_wrong_use(source, tmp_path):
                    "shard-size", "shards", "threads", "seed", "on-error", "allow-empty-classes",
                    "overwrite", "version"):
         assert f"--{option} " in text
+    for option in ("--size N|HxW", "--split A/B/C|A/B", "--classes FILE", "--on-error fail|skip"):
+        assert f"  {option} " in text
+    assert " ..." not in text.replace(" IN...", "")
     out = tmp_path / "set"
     for options, words in [
             (("--sise", 3), ["did you mean --size?"]), (("--size", "10k"), ["--size", "10k"]),
-            (("--size", 0), ["--size", "0"]), (("--fit", "pad"), ["--fit", "--size"]),
+            (("--size", 0), ["--size", "0"]), (("--size", "48x"), ["--size '48x'"]),
+            ((f"--classes=~/names",), ["~/names", "not expanded"]), (("--fit", "pad"), ["--fit", "--size"]),
             (("--size", 8, "--fit", "padd"), ["did you mean pad?"]),
             (("--background", "red"), ["--background", "red"]),
             (("--background", "1,2"), ["--background"]), (("--threads", 0), ["--threads"]),

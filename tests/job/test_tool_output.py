@@ -74,14 +74,18 @@ def test_an_old_output_is_refused_and_replaced_on_demand(tool, tmp_path):
     before = sets.file_bytes(out)
     sets.said(tool.run(tool.quick, out), 2, out, "exists", "--overwrite")
     assert sets.file_bytes(out) == before
-    tool.run(tool.quick, f"{out}/", "--overwrite").ok()
+    result = tool.run(tool.quick, f"{out}/", "--overwrite").ok()
+    was = {"pack_cifar": "sets train, test", "unpack_shards": "pictures"}.get(tool.name, "set")
+    assert f"replaced the {was} of {out}\n" in result.out
     assert sets.file_bytes(out) == before, "the same input gives the same bytes"
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
 def test_a_failed_run_leaves_nothing_and_keeps_the_old_output(tool, tmp_path):
     out = tmp_path / "out"
-    sets.said(tool.run(tool.bad, out), 1)
+    failed = tool.run(tool.bad, out)
+    sets.said(failed, 1)
+    assert "replaced" not in failed.out
     assert list(tmp_path.iterdir()) == []
     tool.run(tool.quick, out).ok()
     before = sets.file_bytes(out)

@@ -46,6 +46,9 @@ def test_the_log_says_what_matters(finished):
                   "epoch 4/4", "of 15", "(best)", "images/s", "waited for data", "gradient norm",
                   "top-5", str(finished.folder)):
         assert words in finished.log, words
+    assert "memory per rank" in finished.log
+    for line in finished.log.splitlines():
+        assert re.match(r"\d{4}-\d\d-\d\d [\d:.]+ (info|warning)  ", line), line
     assert finished.log.strip() in finished.result.out.replace("\r", ""), "console and file differ"
 
 
@@ -155,6 +158,13 @@ def test_print_config_of_evaluate_shows_what_the_checkpoint_brings(ranks, elsewh
     assert values["model.name"] == ("cifar_cnn", "checkpoint")
     assert values["model.width"] == ("4", "checkpoint")
     assert values["run.dtype"] == ("float64", "checkpoint")
+    # The training left these to its set: shown is what the model computes with.
+    state = json.loads((elsewhere.folder / "checkpoints" / "latest").read_text())
+    state = json.loads(
+        (elsewhere.folder / "checkpoints" / state["checkpoint"] / "state.json").read_text())
+    for key in ("mean", "std"):
+        value, origin = values[f"augment.{key}"]
+        assert [float(x) for x in value.split(",")] == state[key] and origin == "checkpoint"
     assert values["run.threads"] == ("2", f"{recipe}:2")
     assert values["comm.timeout"] == ("600", "default")
     assert values["data.test"] == ("there", "command line")

@@ -49,8 +49,8 @@ struct CommandLine {
                                              const std::string& checkpoint_config = {},
                                              const std::string& checkpoint_name = {});
 
-/// The help of the program, or of one verb: verbs, then every option (that the verb takes) by
-/// section with default and allowed values, then the exit codes.
+/// The help of the program (verbs and their options), or of one verb (its own options); then every
+/// option (that the verb takes) by section with default and allowed values, then the exit codes.
 [[nodiscard]] std::string help_text(const Program& program, const std::string& verb = {});
 
 /// Every key that the verb uses with its value and origin, one a line, by section (--print-config).
@@ -65,5 +65,9 @@ struct CommandLine {
 [[nodiscard]] std::int64_t parse_int(const std::string& text, const std::string& what);
 /// true/false/yes/no/on/off/1/0, any letter case.
 [[nodiscard]] bool parse_bool(const std::string& text, const std::string& what);
+
+/// Throws UsageError for a path "~" or "~/...": a shell that did not expand it (--data.train=~/set)
+/// or a file meant the home folder, and a folder named ~ would be used. `what` as above.
+void require_no_tilde(const std::string& path, const std::string& what);
 
 }  // namespace lockstep

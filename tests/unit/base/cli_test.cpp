@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/option_table.hpp"
 #include "error_text.hpp"
 #include "small_program.hpp"
 #include "temp_folder.hpp"
@@ -165,6 +166,26 @@ INSTANTIATE_TEST_SUITE_P(
         BadArgs{{"train", "--batch_size", "3"},
                 "unknown option --batch_size (no option has this name) - did you mean "
                 "--train.batch_size?"},
+        BadArgs{{"train", "--learning-rate", "3"},
+                "unknown option --learning-rate (no option has this name) - did you mean "
+                "--optim.lr?"},
+        BadArgs{{"train", "--bs=3"},
+                "unknown option --bs (no option has this name) - did you mean --train.batch_size?"},
+        BadArgs{{"train", "--data.num_workers", "3"},
+                "unknown option --data.num_workers (no option has this name) - did you mean "
+                "data.threads?"},
+        BadArgs{{"train", "--data.train=~/set"},
+                "--data.train: the ~ of '~/set' is not expanded here (only a shell does that) - "
+                "write the whole path, or ${HOME} in the shell"},
+        BadArgs{{"train", "--run.resume", "~"},
+                "--run.resume: the ~ of '~' is not expanded here (only a shell does that) - "
+                "write the whole path, or ${HOME} in the shell"},
+        BadArgs{{"train", "--config=~/a.cfg"},
+                "--config: the ~ of '~/a.cfg' is not expanded here (only a shell does that) - "
+                "write the whole path, or ${HOME} in the shell"},
+        BadArgs{{"evaluate", "--checkpoint=~/best"},
+                "--checkpoint: the ~ of '~/best' is not expanded here (only a shell does that) - "
+                "write the whole path, or ${HOME} in the shell"},
         BadArgs{{"train", "--confg", "a"},
                 "unknown option --confg (no option has this name) - did you mean --config?"},
         BadArgs{{"train", "-x"},
@@ -211,6 +232,19 @@ INSTANTIATE_TEST_SUITE_P(
         BadArgs{{"train", "--augment.flip", "maybe"},
                 "--augment.flip: 'maybe' is neither true nor false (allowed: true, false, yes, no, "
                 "on, off, 1, 0) - write one of them"}));
+
+TEST(CommandLine, NamesOfOtherProgramsLeadToOptions) {
+  for (const char* name : {"learning_rate", "batch", "num_workers", "optimizer", "scheduler", "wd",
+                           "warmup", "arch", "pretrained", "grad_clip", "precision"}) {
+    const std::string option = name_elsewhere(name);
+    EXPECT_NE(find_option(option), nullptr) << name << " -> " << option;
+  }
+  EXPECT_EQ(name_elsewhere("lr"), "");
+}
+
+TEST(CommandLine, ATildeInsideAPathIsANameAsAnyOther) {
+  EXPECT_EQ(parse({"train", "--data.train", "a~/~", "--run.root", "~b"}).config.data.train, "a~/~");
+}
 
 TEST(CommandLine, NamesFileAndLineOfABadValueEvenWhenItIsOverridden) {
   const TempFolder folder;

@@ -110,6 +110,21 @@ INSTANTIATE_TEST_SUITE_P(
             "epochs = 3\n",
             "a.cfg:1: 'epochs' stands before the first [section] (only include lines may) - did "
             "you mean train.epochs?"},
+        BadText{"optim.lr = 3\n",
+                "a.cfg:1: 'optim.lr' stands before the first [section] (only include lines may) - "
+                "write [optim] above it and lr = 3"},
+        BadText{"[train]\noptim.lr = 3\n",
+                "a.cfg:2: unknown key 'optim.lr' in [train] (a key of a file has no section in its "
+                "name) - write [optim] above it and lr = 3"},
+        BadText{"[optim]\noptim.lr = 3\n",
+                "a.cfg:2: unknown key 'optim.lr' in [optim] (a key of a file has no section in its "
+                "name) - write lr = 3"},
+        BadText{"[optim]\nlearning_rate = 3\n",
+                "a.cfg:2: unknown key 'learning_rate' in [optim] (no option has this name) - did "
+                "you mean optim.lr?"},
+        BadText{"include = ~/base.cfg\n",
+                "a.cfg:1: include: the ~ of '~/base.cfg' is not expanded here (only a shell does "
+                "that) - write the whole path, or ${HOME} in the shell"},
         BadText{"[train]\nepochs = 3\n[optim]\nlr = 1\n[train]\nepochs = 4\n",
                 "a.cfg:6: train.epochs is given twice (first in line 2) - remove one of the two "
                 "lines"},

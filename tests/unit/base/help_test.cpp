@@ -54,11 +54,33 @@ TEST(Help, OfAVerbShowsWhatItsCommandLineTakes) {
   EXPECT_FALSE(has(text, "--optim.lr ") || has(text, "--model.name "));
 }
 
+TEST(Help, OfAVerbHasItsOwnOptionsAndNoOthers) {
+  const std::string train = help_text(small_program(), "train");
+  EXPECT_TRUE(has(train, "lockstep train: train a model\n\n  lockstep train --config a.cfg\n"));
+  EXPECT_FALSE(has(train, "--checkpoint") || has(train, "evaluate"));
+  EXPECT_TRUE(has(train, "[float32; float32|float64]"));
+  const std::string evaluate = help_text(small_program(), "evaluate");
+  EXPECT_TRUE(has(evaluate, "\n  --checkpoint PATH                 model to score\n"));
+  EXPECT_FALSE(has(evaluate, "lockstep train"));
+}
+
+TEST(Help, OfAVerbDoesNotShowDefaultsOfTrainingForWhatTheCheckpointSays) {
+  const std::string text = help_text(small_program(), "evaluate");
+  EXPECT_TRUE(has(text, "[the checkpoint's; float32|float64]")) << text;
+  EXPECT_TRUE(has(text, "[the checkpoint's; channels_last|contiguous]"));
+  EXPECT_TRUE(has(text, "[the checkpoint's; 0 to 1]"));
+  EXPECT_FALSE(has(text, "[float32;") || has(text, "[channels_last;"));
+  EXPECT_TRUE(has(text, "[auto; auto|cpu|cuda]")) << "run.device is no matter of a checkpoint";
+  EXPECT_FALSE(has(help_text(small_program(), "train"), "the checkpoint's"));
+}
+
 TEST(Help, FitsATerminal) {
-  std::istringstream lines(help_text(small_program()));
-  for (std::string line; std::getline(lines, line);) {
-    EXPECT_LE(line.size(), 100U) << line;
-    EXPECT_FALSE(line.ends_with(' ')) << line;
+  for (const char* verb : {"", "train", "evaluate"}) {
+    std::istringstream lines(help_text(small_program(), verb));
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_LE(line.size(), 100U) << line;
+      EXPECT_FALSE(line.ends_with(' ')) << line;
+    }
   }
 }
 

@@ -11,6 +11,7 @@
 #include "base/parse_value.hpp"
 #include "error_text.hpp"
 #include "lockstep/base/cli.hpp"
+#include "lockstep/base/wording.hpp"
 #include "small_program.hpp"
 #include "temp_folder.hpp"
 
@@ -59,6 +60,11 @@ TEST(ParseInt, SaysHowToWriteAWholeNumber) {
   EXPECT_NE(error_text([] { (void)parse_int("1e5", "x"); }).find("write 100000"),
             std::string::npos);
   EXPECT_NE(error_text([] { (void)parse_int("3.0", "x"); }).find("write 3"), std::string::npos);
+  EXPECT_TRUE(error_text([] {
+                (void)parse_int("ten", "x");
+              }).ends_with(" - write a whole number such as 3"));
+  EXPECT_TRUE(error_text([] { (void)parse_int("1,5", "x"); }).ends_with("without commas"));
+  EXPECT_TRUE(error_text([] { (void)parse_double("ten", "x"); }).ends_with("3, 0.1 or 1e-3"));
   EXPECT_NE(error_text([] { (void)parse_int("2.5", "x"); }).find("not a whole number"),
             std::string::npos);
   EXPECT_NE(error_text([] { (void)parse_int("99999999999999999999", "x"); }).find("too large"),

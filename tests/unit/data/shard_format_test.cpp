@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -132,6 +134,21 @@ TEST(ShardFormat, NoJsonAtAll) {
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("x/set.json"), std::string::npos);
   }
+}
+
+TEST(ShardFormat, AFolderOfSetsLeadsToOneOfThem) {
+  const std::filesystem::path folder = testing::TempDir() + "lockstep-sets";
+  std::filesystem::create_directories(folder / "val");
+  std::ofstream(folder / "val" / kSetFile) << "{}";
+  try {
+    (void)read_set_info(folder.string());
+    FAIL() << "a set was found";
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("did you mean " + (folder / "val").string() + "?"),
+              std::string::npos)
+        << error.what();
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST(ShardFormat, AFolderWithoutSetJsonIsWrongUse) {
