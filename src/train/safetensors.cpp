@@ -46,24 +46,56 @@ const char* name_of(at::ScalarType type, const std::string& tensor) {
   throw Error("cannot read '" + file + "'", why, "use another checkpoint, or copy it again");
 }
 
-/// Parses the header. JSON itself lets a name stand twice in an object, and the last would win.
-nlohmann::json parse_header(const std::string& text, const std::string& file) {
-  using Event = nlohmann::json::parse_event_t;
-  std::vector<std::set<std::string>> open;  // the names seen in each object that is not closed yet
-  const auto check = [&](int /*depth*/, Event event, const nlohmann::json& value) {
-    if (event == Event::object_start) {
-      open.emplace_back();
-    } else if (event == Event::object_end) {
-      open.pop_back();
-    } else if (event == Event::key && !open.back().insert(value.get<std::string>()).second) {
-      damaged(file, "its header names '" + value.get<std::string>() + "' twice");
-    }
+/// Looks for a name that stands twice in an object, of which the JSON library would take the last.
+class NameCheck : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  [[nodiscard]] const std::string& twice() const { return twice_; }
+
+  bool null() override { return true; }
+  bool boolean(bool /*value*/) override { return true; }
+  bool number_integer(number_integer_t /*value*/) override { return true; }
+  bool number_unsigned(number_unsigned_t /*value*/) override { return true; }
+  bool number_float(number_float_t /*value*/, const string_t& /*text*/) override { return true; }
+  bool string(string_t& /*value*/) override { return true; }
+  bool binary(binary_t& /*value*/) override { return true; }
+  bool start_array(std::size_t /*elements*/) override { return true; }
+  bool end_array() override { return true; }
+  bool start_object(std::size_t /*elements*/) override {
+    open_.emplace_back();
     return true;
-  };
+  }
+  bool end_object() override {
+    open_.pop_back();
+    return true;
+  }
+  bool key(string_t& name) override {
+    if (open_.back().insert(name).second) {
+      return true;
+    }
+    twice_ = name;
+    return false;
+  }
+  bool parse_error(std::size_t /*position*/, const std::string& /*token*/,
+                   const nlohmann::json::exception& /*error*/) override {
+    return false;  // the parser will say it
+  }
+
+ private:
+  std::vector<std::set<std::string>> open_;  // the names seen in each object not closed yet
+  std::string twice_;
+};
+
+/// Parses the header. (Not with a callback of the library's: it would go through all tensors for
+/// each of them.)
+nlohmann::json parse_header(const std::string& text, const std::string& file) {
   if (const std::string fault = json_fault(text); !fault.empty()) {
     damaged(file, "its header: " + fault);
   }
-  auto header = nlohmann::json::parse(text, check);
+  NameCheck names;
+  if (!nlohmann::json::sax_parse(text, &names) && !names.twice().empty()) {
+    damaged(file, "its header names '" + names.twice() + "' twice");
+  }
+  auto header = nlohmann::json::parse(text);
   if (!header.is_object()) {
     damaged(file, "its header is no object");
   }

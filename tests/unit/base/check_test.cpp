@@ -34,7 +34,7 @@ TEST(Require, ThrowsOnlyWhenItDoesNotHold) {
 TEST(MessageOf, KeepsOurOwnWhole) { EXPECT_EQ(message_of(Error("a", "b", "c")), "a (b) - c"); }
 
 TEST(Error, WhatCameFromOutsideStaysOnOneLineAndShort) {
-  const std::string forged("x\nlockstep: error: all is well \x1b[2J\0y", 38);
+  const std::string forged("x\nlockstep: error: all is well \x1b[2J\0y", 37);
   EXPECT_STREQ(Error(forged, "\t", "\x7f").what(),
                "x\\x0alockstep: error: all is well \\x1b[2J\\x00y (\\x09) - \\x7f");
   EXPECT_STREQ(Error("\xC3\xA9t\xC3\xA9", "", "").what(), "\xC3\xA9t\xC3\xA9") << "UTF-8 stays";
