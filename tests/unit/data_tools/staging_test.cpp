@@ -91,7 +91,7 @@ TEST_P(StagingOnBoth, CommitPutsItInPlaceAlsoWithASlashAndNewParents) {
 
 TEST(Staging, NamesThatMakeNoFolder) {
   const TempFolder root;
-  for (const std::string path : {std::string(), root / "new/..", std::string("..")}) {
+  for (const std::string& path : {std::string(), root / "new/..", std::string("..")}) {
     EXPECT_THROW(check_destination(path, false), UsageError) << path;
     EXPECT_THROW(StagingFolder(path, false), UsageError) << path;
   }
