@@ -52,7 +52,7 @@ stop() {
     kill -s TERM -- "-$child" 2>/dev/null || true
     wait "$child" || true
   fi
-  die "Quickstart was stopped by SIG$1; what it had started is ended"
+  die "Quickstart was stopped by SIG$1, and with it what it had started"
 }
 
 say "Step 1 of 6: set up"

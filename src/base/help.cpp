@@ -142,7 +142,7 @@ std::string verbs_help(const Program& program) {
 std::string verb_help(const Verb& verb) {
   std::string text = "lockstep " + verb.name + ": " + verb.summary + "\n\n" + verb.example;
   if (!verb.options.empty()) {
-    text += "\nOf " + verb.name + " alone:\n";
+    text += "\nOptions of " + verb.name + ":\n";
   }
   for (const VerbOption& option : verb.options) {
     text += hanging("  --" + option.name + " " + option.placeholder, option.help);

@@ -129,9 +129,13 @@ def printed_values(text):
 
 
 def test_help_lists_every_shown_option_and_the_exit_codes():
-    for args in (["--help"], ["train", "--help"]):
+    for args, verbs in ((["--help"], ["train", "evaluate", "predict", "info"]),
+                        (["train", "--help"], ["train"])):
         text = command(*args).ok().out
-        for word in ("train", "evaluate", "batch_size", "crop_padding", "Exit codes", "85"):
+        for verb in ("train", "evaluate", "predict", "info"):
+            assert (f"lockstep {verb} " in text) == (verb in verbs)
+        assert ("--checkpoint PATH" in text) == (len(verbs) > 1)
+        for word in ("batch_size", "crop_padding", "Exit codes", "85"):
             assert word.lower() in text.lower()
         assert "fault.point" not in text and "record.dir" not in text
 
