@@ -49,5 +49,5 @@ cmake --build "$work/outside" -j "$(build_jobs)" || die "the program from outsid
 "$work/outside/schedule/schedule" >/dev/null || die "the schedule from outside is wrong"
 mkdir "$work/set"
 OMP_NUM_THREADS=1 mpirun --oversubscribe -np 2 "$work/outside/outside" "$work/set" |
-  tee "$work/training.log" | tail -n 1
+  tee "$work/training.log" | tail -n 1 || die "the program from outside did not learn (see $work/training.log)"
 say "Installed ${#programs[@]} programs in $(du -sh "$prefix" | cut -f1); a program from outside builds and trains"
