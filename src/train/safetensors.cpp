@@ -46,62 +46,6 @@ const char* name_of(at::ScalarType type, const std::string& tensor) {
   throw Error("cannot read '" + file + "'", why, "use another checkpoint, or copy it again");
 }
 
-/// Looks for a name that stands twice in an object, of which the JSON library would take the last.
-class NameCheck : public nlohmann::json_sax<nlohmann::json> {
- public:
-  [[nodiscard]] const std::string& twice() const { return twice_; }
-
-  bool null() override { return true; }
-  bool boolean(bool /*value*/) override { return true; }
-  bool number_integer(number_integer_t /*value*/) override { return true; }
-  bool number_unsigned(number_unsigned_t /*value*/) override { return true; }
-  bool number_float(number_float_t /*value*/, const string_t& /*text*/) override { return true; }
-  bool string(string_t& /*value*/) override { return true; }
-  bool binary(binary_t& /*value*/) override { return true; }
-  bool start_array(std::size_t /*elements*/) override { return true; }
-  bool end_array() override { return true; }
-  bool start_object(std::size_t /*elements*/) override {
-    open_.emplace_back();
-    return true;
-  }
-  bool end_object() override {
-    open_.pop_back();
-    return true;
-  }
-  bool key(string_t& name) override {
-    if (open_.back().insert(name).second) {
-      return true;
-    }
-    twice_ = name;
-    return false;
-  }
-  bool parse_error(std::size_t /*position*/, const std::string& /*token*/,
-                   const nlohmann::json::exception& /*error*/) override {
-    return false;  // the parser will say it
-  }
-
- private:
-  std::vector<std::set<std::string>> open_;  // the names seen in each object not closed yet
-  std::string twice_;
-};
-
-/// Parses the header. (Not with a callback of the library's: it would go through all tensors for
-/// each of them.)
-nlohmann::json parse_header(const std::string& text, const std::string& file) {
-  if (const std::string fault = json_fault(text); !fault.empty()) {
-    damaged(file, "its header: " + fault);
-  }
-  NameCheck names;
-  if (!nlohmann::json::sax_parse(text, &names) && !names.twice().empty()) {
-    damaged(file, "its header names '" + names.twice() + "' twice");
-  }
-  auto header = nlohmann::json::parse(text);
-  if (!header.is_object()) {
-    damaged(file, "its header is no object");
-  }
-  return header;
-}
-
 /// A list of whole numbers from 0. (The JSON library would round 2.5 down and wrap -1.)
 std::vector<std::int64_t> counts(const nlohmann::json& list, const std::string& name,
                                  const std::string& file) {
@@ -154,9 +98,77 @@ Entry entry_from(const nlohmann::json& json, const std::string& name, std::int64
   return {name, type->type, shape, place[0], place[1]};
 }
 
-/// Puts tensors in the order of their places. Every byte of the data belongs to one of them, as the
-/// format demands.
-void order_by_place(std::vector<Entry>& entries, std::int64_t data_bytes, const std::string& file) {
+/// Notes the names of the outermost object in their order, and one that stands twice in any (the
+/// JSON library would take its last value).
+class HeaderNames : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  [[nodiscard]] const std::vector<std::string>& outermost() const { return outermost_; }
+  [[nodiscard]] const std::string& twice() const { return twice_; }
+
+  bool null() override { return true; }
+  bool boolean(bool /*value*/) override { return true; }
+  bool number_integer(number_integer_t /*value*/) override { return true; }
+  bool number_unsigned(number_unsigned_t /*value*/) override { return true; }
+  bool number_float(number_float_t /*value*/, const string_t& /*text*/) override { return true; }
+  bool string(string_t& /*value*/) override { return true; }
+  bool binary(binary_t& /*value*/) override { return true; }
+  bool start_array(std::size_t /*elements*/) override { return true; }
+  bool end_array() override { return true; }
+  bool start_object(std::size_t /*elements*/) override {
+    open_.emplace_back();
+    return true;
+  }
+  bool end_object() override {
+    open_.pop_back();
+    return true;
+  }
+  bool key(string_t& name) override {
+    if (!open_.back().insert(name).second) {
+      twice_ = name;
+      return false;
+    }
+    if (open_.size() == 1) {
+      outermost_.push_back(name);
+    }
+    return true;
+  }
+  bool parse_error(std::size_t /*position*/, const std::string& /*token*/,
+                   const nlohmann::json::exception& /*error*/) override {
+    return false;  // the parser will say it
+  }
+
+ private:
+  std::vector<std::set<std::string>> open_;  // the names seen in each object not closed yet
+  std::vector<std::string> outermost_;
+  std::string twice_;
+};
+
+/// The tensors of a header, in its order. (Not parsed with a callback of the library's: it would go
+/// through all tensors for each of them.)
+std::vector<Entry> parse_header(const std::string& text, std::int64_t data_bytes,
+                                const std::string& file) {
+  if (const std::string fault = json_fault(text); !fault.empty()) {
+    damaged(file, "its header: " + fault);
+  }
+  HeaderNames names;
+  if (!nlohmann::json::sax_parse(text, &names) && !names.twice().empty()) {
+    damaged(file, "its header names '" + names.twice() + "' twice");
+  }
+  const auto header = nlohmann::json::parse(text);
+  if (!header.is_object()) {
+    damaged(file, "its header is no object");
+  }
+  std::vector<Entry> entries;
+  for (const std::string& name : names.outermost()) {
+    if (name != kMetadata) {
+      entries.push_back(entry_from(header.at(name), name, data_bytes, file));
+    }
+  }
+  return entries;
+}
+
+/// Every byte of the data belongs to one tensor, as the format demands.
+void check_places(std::vector<Entry> entries, std::int64_t data_bytes, const std::string& file) {
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });
@@ -224,18 +236,14 @@ NamedTensors read_safetensors(const std::string& file) {
   NamedTensors tensors;
   try {
     const auto data_bytes = static_cast<std::int64_t>(size - sizeof length - length);
-    std::vector<Entry> entries;
-    const nlohmann::json header = parse_header(text, file);
-    for (const auto& [name, json] : header.items()) {
-      if (name != kMetadata) {
-        entries.push_back(entry_from(json, name, data_bytes, file));
-      }
-    }
-    order_by_place(entries, data_bytes, file);
+    const std::vector<Entry> entries = parse_header(text, data_bytes, file);
+    check_places(entries, data_bytes, file);
+    const std::streamoff begin = in.tellg();
     for (const Entry& entry : entries) {
       at::Tensor tensor = at::empty(entry.shape, at::TensorOptions().dtype(entry.type));
       if (entry.begin < entry.end &&
-          !in.read(static_cast<char*>(tensor.mutable_data_ptr()), entry.end - entry.begin)) {
+          !in.seekg(begin + entry.begin)
+               .read(static_cast<char*>(tensor.mutable_data_ptr()), entry.end - entry.begin)) {
         damaged(file, "it ends early");
       }
       tensors.emplace_back(entry.name, tensor);
