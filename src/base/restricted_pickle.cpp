@@ -1,13 +1,23 @@
-#include "lib/restricted_pickle.hpp"
+#include "lockstep/base/restricted_pickle.hpp"
 
-#include "lib/pickle_reader.hpp"
 #include "lockstep/base/check.hpp"
+#include "pickle_reader.hpp"
 
-namespace lockstep::tools {
+namespace lockstep {
 
-Pickle::Pickle(Bytes bytes, std::string source, const PickleRules& rules)
-    : bytes_(std::move(bytes)), source_(std::move(source)) {
-  root_ = PickleReader(*this, rules).read();
+Pickle::Pickle(std::vector<std::uint8_t> bytes, std::string source, const PickleRules& rules)
+    : owned_(std::move(bytes)),
+      bytes_(reinterpret_cast<const char*>(owned_.data()), owned_.size()),
+      source_(std::move(source)) {
+  PickleReader reader(*this, rules, 0);
+  reader.read();
+  reader.require_end();
+}
+
+Pickle::Pickle(std::string_view bytes, std::size_t begin, std::string source,
+               const PickleRules& rules)
+    : bytes_(bytes), source_(std::move(source)) {
+  PickleReader(*this, rules, begin).read();
 }
 
 const PickleValue* Pickle::find(const PickleValue& dict, std::string_view key) const {
@@ -31,4 +41,4 @@ const PickleValue& Pickle::at(const PickleValue& dict, std::string_view key) con
   return *found;
 }
 
-}  // namespace lockstep::tools
+}  // namespace lockstep
