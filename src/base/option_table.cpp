@@ -196,8 +196,9 @@ void add_model(std::vector<Option>& table) {
             "weight of a new batch in BatchNorm's running statistics")
       .on_resume = Rule::kWarn;
   Option& weights = model.text("weights", &S::weights, "FILE",
-                               "safetensors file of trained weights to begin with (torchvision's "
-                               "names); empty: drawn anew");
+                               "trained weights to begin with (torchvision's names): a file of "
+                               "safetensors, or a state dict of torch.save (.pth); empty: drawn "
+                               "anew");
   weights.role = Role::kTraining;
   weights.on_resume = Rule::kFree;
   Option& strict = model.flag("weights_strict", &S::weights_strict,
