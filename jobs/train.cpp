@@ -278,6 +278,10 @@ ExitCode run_train(JobContext& context) {
   if (!weights_text.empty() && !place.from) {
     log.info("model", weights_text);
   }
+  if (!config.optim.lr_scale.empty()) {
+    log.info("train", "learning rate times " +
+                          optim::lr_scales_text(optimizer_options(config), trainable(*network)));
+  }
   log.debug("train", std::to_string(reducer->bucket_count()) + " gradient buckets");
 
   if (place.from) {

@@ -278,6 +278,9 @@ void add_optim(std::vector<Option>& table) {
   optim.real("alpha", &S::alpha, fraction(), "decay of the mean of squared gradients (rmsprop)");
   optim.real("eps", &S::eps, above_to(0, kMaxRate),
              "added to the root of the mean square (adamw, adam, rmsprop)");
+  optim.text("lr_scale", &S::lr_scale, "NAME=X,...",
+             "factors of the learning rate for parameters whose names begin so, separated by "
+             "commas; the longest beginning counts, all others have 1");
 }
 
 void add_schedule(std::vector<Option>& table) {
