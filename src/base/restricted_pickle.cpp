@@ -36,9 +36,9 @@ const PickleValue* Pickle::find(const PickleValue& dict, std::string_view key) c
 
 const PickleValue& Pickle::at(const PickleValue& dict, std::string_view key) const {
   const PickleValue* found = find(dict, key);
-  require(found != nullptr, "cannot use '" + source_ + "'", "it has no '" + std::string(key) + "'",
-          "give a file of the kind that is asked for");
-  return *found;
+  if (found != nullptr) return *found;
+  throw Error("cannot use '" + source_ + "'", "it has no '" + std::string(key) + "'",
+              "give a file of the kind that is asked for");
 }
 
 }  // namespace lockstep
