@@ -89,6 +89,7 @@ optim::OptimizerOptions optimizer_options(const RunConfig& config) {
   options.beta2 = config.optim.beta2;
   options.alpha = config.optim.alpha;
   options.eps = config.optim.eps;
+  options.lr_scales = optim::parse_lr_scales(config.optim.lr_scale);
   return options;
 }
 

@@ -103,16 +103,16 @@ void require_one_sample_fits(const RunConfig& config, const InputShape& input) {
   }
 }
 
-/// Begins with the weights of model.weights and says what was taken.
-void begin_with_weights(JobContext& context, model::Network& network, std::int64_t classes) {
+/// Begins with the weights of model.weights; what was taken, for the log.
+std::string begin_with_weights(JobContext& context, model::Network& network, std::int64_t classes) {
   const RunConfig::Model& model = context.command_line.config.model;
-  const train::NamedTensors tensors =
-      train::read_weights_everywhere(context.control, model.weights);
+  const train::WeightsFile weights = train::read_weights_everywhere(context.control, model.weights);
   train::WeightsMatch match;
   comm::agreed_phase(context.control, [&] {
-    match = train::load_weights(network, tensors, classes, model.weights_strict);
+    match = train::load_weights(network, weights.tensors, classes, model.weights_strict);
   });
-  context.log.info("model", "weights of '" + model.weights + "': " + train::match_text(match));
+  const std::string note = weights.note.empty() ? "" : " (" + weights.note + ")";
+  return "weights of '" + model.weights + "'" + note + ": " + train::match_text(match);
 }
 
 /// What is known of a run before its first update.
@@ -201,8 +201,10 @@ ExitCode run_train(JobContext& context) {
       require_one_sample_fits(config, input);
     }
   });
+  std::string weights_text;  // for the log of the run, which is opened later
   if (!config.model.weights.empty()) {
-    begin_with_weights(context, *network, static_cast<std::int64_t>(input.classes.size()));
+    weights_text =
+        begin_with_weights(context, *network, static_cast<std::int64_t>(input.classes.size()));
   }
   comm::require_same(control, shapes_text(*network), "the shapes of the model");
   comm::require_same(control, train::state_digest(*network), "the model's initial weights");
@@ -272,6 +274,13 @@ ExitCode run_train(JobContext& context) {
                              model::model_summary(*network, optimizer->state_tensors()));
   for (std::string line; std::getline(summary, line);) {
     log.info("model", line);
+  }
+  if (!weights_text.empty() && !place.from) {
+    log.info("model", weights_text);
+  }
+  if (!config.optim.lr_scale.empty()) {
+    log.info("train", "learning rate times " +
+                          optim::lr_scales_text(optimizer_options(config), trainable(*network)));
   }
   log.debug("train", std::to_string(reducer->bucket_count()) + " gradient buckets");
 

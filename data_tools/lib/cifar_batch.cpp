@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "lib/numpy_pickle.hpp"
-#include "lib/utf8.hpp"
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/utf8.hpp"
 
 namespace lockstep::tools {
 namespace {

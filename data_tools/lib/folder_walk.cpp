@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
-#include "lib/utf8.hpp"
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/utf8.hpp"
 #include "lockstep/data/picture_files.hpp"
 
 namespace lockstep::tools {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/restricted_pickle.hpp"
+#include "lockstep/base/restricted_pickle.hpp"
 
 namespace lockstep::tools {
 

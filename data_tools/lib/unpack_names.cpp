@@ -5,7 +5,7 @@
 #include <unordered_set>
 
 #include "lib/unpacked_list.hpp"
-#include "lib/utf8.hpp"
+#include "lockstep/base/utf8.hpp"
 #include "lockstep/data/picture_files.hpp"
 
 namespace lockstep::tools {

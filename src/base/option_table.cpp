@@ -196,8 +196,9 @@ void add_model(std::vector<Option>& table) {
             "weight of a new batch in BatchNorm's running statistics")
       .on_resume = Rule::kWarn;
   Option& weights = model.text("weights", &S::weights, "FILE",
-                               "safetensors file of trained weights to begin with (torchvision's "
-                               "names); empty: drawn anew");
+                               "trained weights to begin with (torchvision's names): a file of "
+                               "safetensors, or a state dict of torch.save (.pth); empty: drawn "
+                               "anew");
   weights.role = Role::kTraining;
   weights.on_resume = Rule::kFree;
   Option& strict = model.flag("weights_strict", &S::weights_strict,
@@ -277,6 +278,9 @@ void add_optim(std::vector<Option>& table) {
   optim.real("alpha", &S::alpha, fraction(), "decay of the mean of squared gradients (rmsprop)");
   optim.real("eps", &S::eps, above_to(0, kMaxRate),
              "added to the root of the mean square (adamw, adam, rmsprop)");
+  optim.text("lr_scale", &S::lr_scale, "NAME=X,...",
+             "factors of the learning rate for parameters whose names begin so, separated by "
+             "commas; the longest beginning counts, all others have 1");
 }
 
 void add_schedule(std::vector<Option>& table) {

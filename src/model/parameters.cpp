@@ -3,33 +3,11 @@
 #include <sstream>
 
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/name_prefixes.hpp"
 #include "lockstep/model/models.hpp"
 
 namespace lockstep::model {
 namespace {
-
-std::vector<std::string> split_at_commas(const std::string& text) {
-  std::vector<std::string> items;
-  std::istringstream stream(text);
-  for (std::string item; std::getline(stream, item, ',');) {
-    const auto begin = item.find_first_not_of(" \t");
-    if (begin == std::string::npos) continue;
-    items.push_back(item.substr(begin, item.find_last_not_of(" \t") - begin + 1));
-  }
-  return items;
-}
-
-// Names and all their leading parts: "layer1.0.conv1.weight" also gives "layer1" and "layer1.0".
-std::vector<std::string> possible_prefixes(const std::vector<std::string>& names) {
-  std::vector<std::string> prefixes;
-  for (const auto& name : names) {
-    for (auto dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1)) {
-      prefixes.push_back(name.substr(0, dot));
-    }
-    prefixes.push_back(name);
-  }
-  return prefixes;
-}
 
 std::string megabytes(std::int64_t bytes) {
   std::ostringstream text;
@@ -52,11 +30,9 @@ std::int64_t freeze(Network& network, const std::string& prefixes) {
       item.value().set_requires_grad(false);
     }
     if (!matched) {
-      const std::string nearest = nearest_name(prefix, possible_prefixes(parameters.keys()));
       throw UsageError("model.freeze: no parameter starts with \"" + prefix + "\"",
                        "a typing mistake would train what was meant to stay",
-                       nearest.empty() ? "the first parameter is " + parameters.keys().front()
-                                       : "did you mean \"" + nearest + "\"?");
+                       prefix_hint(prefix, parameters.keys()));
     }
   }
   for (const auto& item : parameters) {

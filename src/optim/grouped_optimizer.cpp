@@ -52,7 +52,7 @@ void GroupedOptimizer::step(double lr) {
   const at::NoGradGuard no_grad;
   ++steps_;
   for (const GroupState& each : groups_) {
-    update(each.group, each.group.gradients(), each.slots, lr);
+    update(each.group, each.group.gradients(), each.slots, lr * each.group.lr_scale);
   }
 }
 

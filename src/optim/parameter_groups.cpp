@@ -3,7 +3,10 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <map>
+
 #include "lockstep/base/check.hpp"
+#include "lr_scales.hpp"
 
 namespace lockstep::optim {
 
@@ -32,17 +35,20 @@ std::vector<at::Tensor> ParameterGroup::gradients() const {
 
 std::vector<ParameterGroup> make_groups(const OptimizerOptions& options,
                                         const std::vector<NamedParameter>& parameters) {
-  ParameterGroup decayed{options.weight_decay, {}, {}};
-  ParameterGroup plain;
-  for (const auto& [name, parameter] : parameters) {
-    ParameterGroup& group = parameter.dim() > 1 || options.decay_norm_and_bias ? decayed : plain;
+  const std::vector<double> scales = lr_scale_of_each(options.lr_scales, parameters);
+  std::map<std::pair<bool, double>, ParameterGroup> groups;  // those that decay first
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const auto& [name, parameter] = parameters[i];
+    const bool decayed = parameter.dim() > 1 || options.decay_norm_and_bias;
+    ParameterGroup& group = groups[{!decayed, scales[i]}];
+    group.weight_decay = decayed ? options.weight_decay : 0;
+    group.lr_scale = scales[i];
     group.parameters.push_back(parameter);
     group.names.push_back(name);
   }
-  std::vector<ParameterGroup> groups;
-  if (!decayed.parameters.empty()) groups.push_back(std::move(decayed));
-  if (!plain.parameters.empty()) groups.push_back(std::move(plain));
-  return groups;
+  std::vector<ParameterGroup> all;
+  for (auto& [key, group] : groups) all.push_back(std::move(group));
+  return all;
 }
 
 void append_state(const ParameterGroup& group, const std::string& slot,

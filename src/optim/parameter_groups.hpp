@@ -10,11 +10,13 @@
 
 namespace lockstep::optim {
 
-/// Parameters that share a weight decay, with what the fused kernels want beside them.
+/// Parameters that share a weight decay and a factor of the learning rate, with what the fused
+/// kernels want beside them.
 struct ParameterGroup {
   double weight_decay = 0;
-  std::vector<at::Tensor> parameters;
-  std::vector<std::string> names;
+  double lr_scale = 1;
+  std::vector<at::Tensor> parameters{};
+  std::vector<std::string> names{};
 
   /// Zeros like each parameter, of its strides.
   [[nodiscard]] std::vector<at::Tensor> make_state() const;
@@ -24,7 +26,8 @@ struct ParameterGroup {
 };
 
 /// Parameters of more than one dimension decay; those of one (biases, BatchNorm) only with
-/// decay_norm_and_bias. No empty groups.
+/// decay_norm_and_bias. Each of the two kinds falls into a group for each factor of the learning
+/// rate. No empty groups. Throws UsageError on a prefix that counts for no parameter.
 [[nodiscard]] std::vector<ParameterGroup> make_groups(
     const OptimizerOptions& options, const std::vector<NamedParameter>& parameters);
 

@@ -100,15 +100,15 @@ std::string match_text(const WeightsMatch& match) {
   return text;
 }
 
-NamedTensors read_weights_everywhere(comm::Collectives& control, const std::string& file) {
-  NamedTensors tensors;
+WeightsFile read_weights_everywhere(comm::Collectives& control, const std::string& file) {
+  WeightsFile weights;
   comm::agreed_phase(control, [&] {
     if (control.world().is_root()) {
-      tensors = read_safetensors(file);
+      weights = read_weights(file);
     }
   });
-  broadcast_tensors(control, tensors);
-  return tensors;
+  broadcast_tensors(control, weights.tensors);
+  return weights;
 }
 
 }  // namespace lockstep::train

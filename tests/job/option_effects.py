@@ -279,5 +279,17 @@ def decay_of_biases(before, after):
         assert numpy.array_equal(a[name], b[name]) == (a[name].ndim > 1), name
 
 
+def scaled_steps(before, after):
+    """One update moves the weights of conv1 half as far, its bias not at all, the others as
+    before."""
+    start, a, b = before.weights("initial"), before.weights(), after.weights()
+    for name in start:
+        factor = {"conv1.weight": 0.5, "conv1.bias": 0}.get(name, 1)
+        moved = a[name] - start[name]
+        assert numpy.any(moved)
+        numpy.testing.assert_allclose(b[name] - start[name], factor * moved, rtol=1e-3, atol=1e-7)
+        assert factor == 0.5 or numpy.array_equal(b[name], a[name] if factor else start[name]), name
+
+
 def unused(before, after):
     assert "unused" not in before.weights() and after.weights()["unused"].shape == (3,)

@@ -6,8 +6,8 @@ from option_effects import (
     device, drop_last, dtypes, fails_with, fine_tuned, folder, frozen, holdout_seed,
     initial_weights, learning_rates, log_text, losses, memory, micro_batches, model_names,
     observed_more, one_cycle, only_later_losses, pictures_first_update, progress_lines,
-    record_folder, rounding, rows, running_mean, saved_updates, seeds, shapes, stopped_after,
-    unused, updates, val_samples)
+    record_folder, rounding, rows, running_mean, saved_updates, scaled_steps, seeds, shapes,
+    stopped_after, unused, updates, val_samples)
 
 ADAMW = {"optim.name": "adamw", "optim.lr": 0.01}
 RMSPROP = {"optim.name": "rmsprop", "optim.lr": 0.001, "optim.momentum": 0}
@@ -103,6 +103,8 @@ OPTIONS = {
     "optim.beta2": Option({"optim.beta2": 0.5}, only_later_losses, ADAMW),
     "optim.alpha": Option({"optim.alpha": 0.5}, only_later_losses, RMSPROP),
     "optim.eps": Option({"optim.eps": 1.0}, only_later_losses, ADAMW),
+    "optim.lr_scale": Option({"optim.lr_scale": "conv1=0.5, conv1.bias=0, fc=1"}, scaled_steps,
+                             ONE),
     "schedule.name": Option({"schedule.name": "linear"},
                             learning_rates([0.08 * (1 - u / 8) for u in range(8)]), CONSTANT),
     "schedule.warmup_epochs": Option({"schedule.warmup_epochs": 1},

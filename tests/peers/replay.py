@@ -92,24 +92,29 @@ class Replay:
     def flag(self, key):
         return self.config[key] == "true"
 
+    def _scale(self, name):
+        """The factor of a parameter's learning rate: that of the longest beginning of its name."""
+        items = [item.split("=") for item in self.config["optim.lr_scale"].split(",") if item]
+        scales = {prefix.strip(): float(scale) for prefix, scale in items}
+        found = [prefix for prefix in scales if name.startswith(prefix)]
+        return scales[max(found, key=len)] if found else 1.0
+
     def _optimizer(self):
         decay = self.number("optim.weight_decay")
         everywhere = self.flag("optim.decay_norm_and_bias")
-        groups = [{"params": [p for _, p in self.trained if everywhere or p.dim() > 1]},
-                  {"params": [p for _, p in self.trained if not everywhere and p.dim() <= 1],
-                   "weight_decay": 0.0}]
-        groups = [g for g in groups if g["params"]]
+        groups = [{"params": [p], "scale": self._scale(name),
+                   "weight_decay": decay if everywhere or p.dim() > 1 else 0.0}
+                  for name, p in self.trained]
         if self.config["optim.name"] == "sgd":
             return torch.optim.SGD(groups, lr=0.1, momentum=self.number("optim.momentum"),
-                                   nesterov=self.flag("optim.nesterov"), weight_decay=decay)
+                                   nesterov=self.flag("optim.nesterov"))
         if self.config["optim.name"] == "rmsprop":
             return torch.optim.RMSprop(
                 groups, lr=0.1, alpha=self.number("optim.alpha"), eps=self.number("optim.eps"),
-                momentum=self.number("optim.momentum"), weight_decay=decay)
+                momentum=self.number("optim.momentum"))
         betas = (self.number("optim.beta1"), self.number("optim.beta2"))
         kind = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam}[self.config["optim.name"]]
-        return kind(groups, lr=0.1, betas=betas, eps=self.number("optim.eps"),
-                    weight_decay=decay)
+        return kind(groups, lr=0.1, betas=betas, eps=self.number("optim.eps"))
 
     def note(self, what, difference):
         difference = float(difference)
@@ -148,7 +153,7 @@ class Replay:
             for _, parameter in self.trained:
                 parameter.grad.mul_(clip / norm)
         for group in self.optimizer.param_groups:
-            group["lr"] = update["lr"]
+            group["lr"] = update["lr"] * group["scale"]
         self.optimizer.step()
         self.note("loss", abs(total / update["samples"] - update["loss"]))
         self.note("grad_norm", abs(norm - update["grad_norm"]) / max(norm, 1))

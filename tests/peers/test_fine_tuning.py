@@ -18,25 +18,29 @@ OPTIONS = {"model.name": "resnet18", "model.width": 64, "model.stem": "imagenet"
            "model.freeze": "conv1,bn1,layer1,layer2"}
 
 
-@pytest.fixture(scope="module")
-def weights(tmp_path_factory):
-    """A file as one makes it from torchvision's model with 1000 classes."""
+@pytest.fixture(scope="module", params=["pth", "safetensors"])
+def weights(request, tmp_path_factory):
+    """A file as one makes it from torchvision's model with 1000 classes, and what is in it."""
     torch.manual_seed(3)
     network = torchvision.models.resnet18(weights=None)
     for name, buffer in network.named_buffers():
         if name.endswith("running_mean"):
             buffer.normal_(std=0.1)
-    file = tmp_path_factory.mktemp("weights") / "resnet18.safetensors"
-    save_file({k: v.contiguous() for k, v in network.state_dict().items()}, file)
-    return file
+    file = tmp_path_factory.mktemp("weights") / f"resnet18.{request.param}"
+    if request.param == "pth":
+        torch.save(network.state_dict(), file)
+    else:
+        save_file({k: v.contiguous() for k, v in network.state_dict().items()}, file)
+    return file, {k: v.numpy() for k, v in network.state_dict().items()}
 
 
 def test_fine_tuning_on_few_photos(weights, tiny_set, tmp_path):
-    run = runs.train(tmp_path, 2, {**OPTIONS, "model.weights": weights,
+    file, source = weights
+    run = runs.train(tmp_path, 2, {**OPTIONS, "model.weights": file,
                                    "data.train": tiny_set(20, size=224), "data.holdout": 0.2},
                      record=20)
     assert "begin anew for the number of classes: fc.weight, fc.bias" in run.log
-    source, initial, final = load_file(weights), run.weights("initial"), run.weights()
+    initial, final = run.weights("initial"), run.weights()
     for name, tensor in source.items():
         if not name.startswith("fc."):
             assert numpy.array_equal(initial[name], tensor), name
@@ -55,7 +59,7 @@ def test_fine_tuning_on_few_photos(weights, tiny_set, tmp_path):
 
 
 def test_weights_of_another_model(weights, tiny_set, tmp_path):
-    options = {**OPTIONS, "model.weights": weights, "data.train": tiny_set(12, size=32)}
+    options = {**OPTIONS, "model.weights": weights[0], "data.train": tiny_set(12, size=32)}
     narrow = runs.launch(tmp_path, 2, {**options, "model.width": 32})
     said_once(narrow.result, USAGE, "model.weights does not fit the model", "conv1.weight")
     other = runs.launch(tmp_path, 2, {**options, "model.name": "resnet34"})

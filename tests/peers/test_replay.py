@@ -17,7 +17,9 @@ MODELS = {
 }
 PARAMETERS = {
     "frozen": {"model.freeze": {"cifar_cnn": "features.3,features.1.bias",
-                                "resnet18": "layer2.0,bn1"}},
+                                "resnet18": "layer2.0,bn1"},
+               "optim.lr_scale": {"cifar_cnn": "features=0.5, features.4=2, classifier.3.bias=0",
+                                  "resnet18": "layer1=0.1, layer1.0.bn=0, fc=3"}},
     "unused": {"fault.unused_parameter": True},
 }
 # The last batch of an epoch: one sample for each rank, or fewer samples than ranks.

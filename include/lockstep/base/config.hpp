@@ -81,6 +81,7 @@ struct RunConfig {
     double beta2 = 0.999;
     double alpha = 0.99;
     double eps = 1e-8;
+    std::string lr_scale;  // factors of lr by prefixes of parameter names: "conv1=0.1, fc=10"
   } optim;
   struct Schedule {
     std::string name = "cosine";

@@ -12,6 +12,12 @@
 
 namespace lockstep::optim {
 
+/// A factor of the learning rate for the parameters whose names begin with `prefix`.
+struct LrScale {
+  std::string prefix;
+  double scale = 1;
+};
+
 struct OptimizerOptions {
   std::string name = "sgd";
   double momentum = 0.9;  ///< sgd, rmsprop
@@ -22,6 +28,7 @@ struct OptimizerOptions {
   double beta2 = 0.999;              ///< adam, adamw
   double alpha = 0.99;               ///< rmsprop: decay of the mean square
   double eps = 1e-8;                 ///< adam, adamw, rmsprop
+  std::vector<LrScale> lr_scales;    ///< the longest prefix counts; without one: 1
 };
 
 /// A named parameter that requires a gradient.
@@ -51,7 +58,16 @@ class Optimizer {
 /// The optimizers, in the order of the help, each with the keys that not all of them use.
 [[nodiscard]] std::vector<Choice> optimizer_list();
 
-/// Throws UsageError on an unknown name.
+/// Reads "conv1=0.1, layer1=0.1, fc=10", the value of optim.lr_scale. Throws UsageError on anything
+/// else, a prefix that stands twice, and a factor that is no number from 0 to a million.
+[[nodiscard]] std::vector<LrScale> parse_lr_scales(const std::string& text);
+
+/// Which factor how many parameters have, for the log: "0.1 for conv1 (1), 10 for fc (2)".
+[[nodiscard]] std::string lr_scales_text(const OptimizerOptions& options,
+                                         const std::vector<NamedParameter>& parameters);
+
+/// Throws UsageError on an unknown name, an impossible option, and a prefix of lr_scales without a
+/// parameter that it counts for.
 [[nodiscard]] std::unique_ptr<Optimizer> make_optimizer(
     const OptimizerOptions& options, const std::vector<NamedParameter>& parameters);
 

@@ -6,7 +6,7 @@
 
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/model/network.hpp"
-#include "lockstep/train/safetensors.hpp"
+#include "lockstep/train/weights_file.hpp"
 
 namespace lockstep::train {
 
@@ -30,8 +30,9 @@ WeightsMatch load_weights(model::Network& network, const NamedTensors& tensors,
 /// "62 of 62 tensors taken" with what was left out, for the log.
 [[nodiscard]] std::string match_text(const WeightsMatch& match);
 
-/// The tensors of a weights file (safetensors), read by rank 0. Collective; a failure is agreed.
-[[nodiscard]] NamedTensors read_weights_everywhere(comm::Collectives& control,
-                                                   const std::string& file);
+/// The weights of a file (see read_weights), read by rank 0, which alone gets the note. Collective;
+/// a failure is agreed.
+[[nodiscard]] WeightsFile read_weights_everywhere(comm::Collectives& control,
+                                                  const std::string& file);
 
 }  // namespace lockstep::train

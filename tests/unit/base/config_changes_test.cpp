@@ -25,6 +25,7 @@ TEST(ConfigChanges, ByClassInTheOrderOfTheHelp) {
   now.run.threads = 3;
   now.data.train = "/elsewhere/train";
   now.optim.lr = 0.01;
+  now.optim.lr_scale = "fc=10";
   now.augment.flip = true;
   now.model.width = 8;
   now.data.holdout = 0.2;
@@ -33,7 +34,8 @@ TEST(ConfigChanges, ByClassInTheOrderOfTheHelp) {
   EXPECT_EQ(changes.free,
             (Lines{"run.name (empty) -> again", "run.threads 0 -> 3",
                    "data.train (empty) -> /elsewhere/train", "train.epochs 10 -> 20"}));
-  EXPECT_EQ(changes.warned, (Lines{"augment.flip false -> true", "optim.lr 0.1 -> 0.01"}));
+  EXPECT_EQ(changes.warned, (Lines{"augment.flip false -> true", "optim.lr 0.1 -> 0.01",
+                                   "optim.lr_scale (empty) -> fc=10"}));
   EXPECT_EQ(changes.refused,
             (Lines{"data.holdout 0.1 -> 0.2", "model.width 0 -> 8", "optim.name sgd -> adamw"}));
 }
@@ -66,6 +68,7 @@ TEST(ConfigFromText, ReadsBackWhatWasWritten) {
   config.run.name = "a b#c ${run.root}";
   config.augment.mean = {0.1, 0.2, 1.0 / 3};
   config.optim.lr = 0.1 + 0.2;
+  config.optim.lr_scale = "conv1=0.1, fc=10";
   config.fault.step = 3;
   const RunConfig read = config_from_text(to_text(config), "config.cfg", small_program());
   EXPECT_EQ(to_text(read), to_text(config));

@@ -7,7 +7,7 @@
 #include "archives.hpp"
 #include "lib/cifar_batch.hpp"
 #include "lockstep/base/check.hpp"
-#include "pickles.hpp"
+#include "support/pickles.hpp"
 #include "temp_folder.hpp"
 
 namespace lockstep::tools {

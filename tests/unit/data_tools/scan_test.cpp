@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "lib/utf8.hpp"
 #include "lockstep/base/check.hpp"
 #include "temp_folder.hpp"
 
@@ -201,18 +200,6 @@ TEST(Scan, NamesThatAreNoUtf8AreRefused) {
   const TempFolder other;
   other.touch("\xFF/1.png");
   EXPECT_NE(refusal(other.path()).find("\\xff"), std::string::npos);
-}
-
-TEST(Scan, Utf8) {
-  for (const char* good : {"", "abc", "\xC3\xA9", "\xE7\x8C\xAB", "\xF0\x9F\x90\x88",
-                           "\xF4\x8F\xBF\xBF", "\xED\x9F\xBF", "\xEE\x80\x80"}) {
-    EXPECT_TRUE(is_utf8(good)) << good;
-  }
-  for (const char* bad :
-       {"\x80", "\xC3", "\xC0\xAF", "\xC1\xBF", "\xE0\x80\xAF", "\xED\xA0\x80", "\xF0\x80\x80\xAF",
-        "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xE7\x8C", "a\xFFz"}) {
-    EXPECT_FALSE(is_utf8(bad)) << bad;
-  }
 }
 
 }  // namespace

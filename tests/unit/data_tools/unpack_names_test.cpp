@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "lib/utf8.hpp"
+#include "lockstep/base/utf8.hpp"
 
 namespace lockstep::tools {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-namespace lockstep::tools {
+namespace lockstep {
 
 /// The opcodes of Python's pickles that are read: those that plain data needs, in protocols 2 to 5.
 enum class PickleOp : std::uint8_t {
@@ -51,7 +51,9 @@ enum class PickleOp : std::uint8_t {
   // Names and what is done with them, which stays a description.
   kGlobal = 'c',
   kStackGlobal = 0x93,
+  kPersistentId = 'Q',
   kReduce = 'R',
+  kNewObject = 0x81,
   kBuild = 'b',
 };
 
@@ -59,4 +61,4 @@ enum class PickleOp : std::uint8_t {
 /// opcode" for a byte that is none.
 [[nodiscard]] std::string pickle_op_name(std::uint8_t opcode);
 
-}  // namespace lockstep::tools
+}  // namespace lockstep

@@ -1,11 +1,11 @@
-#include "lib/pickle_reader.hpp"
+#include "pickle_reader.hpp"
 
 #include <bit>
 
-#include "lib/utf8.hpp"
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/utf8.hpp"
 
-namespace lockstep::tools {
+namespace lockstep {
 namespace {
 
 constexpr std::size_t kLongestLine = 256;  // of names
@@ -13,37 +13,41 @@ constexpr std::size_t kLongestLine = 256;  // of names
 }  // namespace
 
 void PickleReader::refuse(const std::string& why) const {
-  const std::string opcode =
-      start_ < pickle_.bytes_.size() ? pickle_op_name(pickle_.bytes_[start_]) : "the end";
+  const std::string opcode = start_ < pickle_.bytes_.size()
+                                 ? pickle_op_name(static_cast<std::uint8_t>(pickle_.bytes_[start_]))
+                                 : "the end";
   throw Error("cannot read the pickle '" + pickle_.source_ + "'",
-              opcode + " at offset " + std::to_string(start_) + ": " + why,
-              "only plain data is read and nothing is run; download the file again");
+              opcode + " at offset " + std::to_string(start_) + ": " + why, rules_.hint);
 }
 
 void PickleReader::require_that(bool holds, const char* why) const {
   if (!holds) refuse(why);
 }
 
-const PickleValue* PickleReader::read() {
+void PickleReader::read() {
   while (true) {
     start_ = at_;
     require_that(at_ < pickle_.bytes_.size(), "the file ends before the pickle does");
-    const auto op = static_cast<PickleOp>(pickle_.bytes_[at_++]);
+    const auto op = static_cast<PickleOp>(static_cast<std::uint8_t>(pickle_.bytes_[at_++]));
     if (op == PickleOp::kStop) break;
     if (!step_values(op) && !step_containers(op) && !step_memo(op)) step_names(op);
   }
   require_that(stack_.size() == 1 && marks_.empty(), "the stack does not hold one value");
+  pickle_.root_ = stack_.front();
+  pickle_.end_ = at_;
+}
+
+void PickleReader::require_end() const {
   require_that(at_ == pickle_.bytes_.size(), "more bytes follow");
-  return stack_.front();
 }
 
 // ---- bytes
 
 std::string_view PickleReader::take_text(std::uint64_t bytes) {
   require_that(bytes <= pickle_.bytes_.size() - at_, "it goes beyond the end of the file");
-  const auto* begin = reinterpret_cast<const char*>(pickle_.bytes_.data()) + at_;
-  at_ += static_cast<std::size_t>(bytes);
-  return {begin, static_cast<std::size_t>(bytes)};
+  const std::string_view text = pickle_.bytes_.substr(at_, static_cast<std::size_t>(bytes));
+  at_ += text.size();
+  return text;
 }
 
 std::uint64_t PickleReader::take_number(std::size_t bytes) {
@@ -124,4 +128,4 @@ PickleValue& PickleReader::top(Kind kind, const char* otherwise) {
   return *stack_.back();
 }
 
-}  // namespace lockstep::tools
+}  // namespace lockstep

@@ -1,10 +1,10 @@
-#include "lib/pickle_opcodes.hpp"
+#include "pickle_opcodes.hpp"
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
-namespace lockstep::tools {
+namespace lockstep {
 
 std::string pickle_op_name(std::uint8_t opcode) {
   // As Python's module pickle names them.
@@ -83,4 +83,4 @@ std::string pickle_op_name(std::uint8_t opcode) {
   return found == kNames.end() ? "an unknown opcode" : found->second;
 }
 
-}  // namespace lockstep::tools
+}  // namespace lockstep

@@ -1,10 +1,10 @@
-#include "lib/utf8.hpp"
+#include "lockstep/base/utf8.hpp"
 
 #include <array>
 #include <cstdint>
 #include <cstdio>
 
-namespace lockstep::tools {
+namespace lockstep {
 
 bool is_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
@@ -37,4 +37,4 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-}  // namespace lockstep::tools
+}  // namespace lockstep

@@ -2,12 +2,10 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
-
-#include "lib/restricted_pickle.hpp"
+#include <vector>
 
 /// Pickles for tests, opcode by opcode, as Python 2 and 3 write them.
-namespace lockstep::tools::pickles {
+namespace lockstep::pickles {
 
 using std::string_literals::operator""s;
 
@@ -23,6 +21,7 @@ inline std::string int2(unsigned value) { return "M" + little(value, 2); }
 inline std::string global(const std::string& module, const std::string& name) {
   return "c" + module + "\n" + name + "\n";
 }
+inline std::string ordered_dict() { return global("collections", "OrderedDict"); }
 inline std::string unicode(const std::string& text) { return "X" + little(text.size(), 4) + text; }
 inline std::string short_unicode(const std::string& text) {
   return "\x8c" + little(text.size(), 1) + text;
@@ -71,6 +70,8 @@ inline std::string array(unsigned rows, unsigned columns, const std::string& val
          (column_major ? "\x88" : "\x89") + bytes(values) + "tb";
 }
 
-inline Bytes to_bytes(const std::string& text) { return {text.begin(), text.end()}; }
+inline std::vector<std::uint8_t> to_bytes(const std::string& text) {
+  return {text.begin(), text.end()};
+}
 
-}  // namespace lockstep::tools::pickles
+}  // namespace lockstep::pickles

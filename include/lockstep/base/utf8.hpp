@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace lockstep::tools {
+namespace lockstep {
 
 /// Whether a text is well-formed UTF-8 (RFC 3629).
 [[nodiscard]] bool is_utf8(std::string_view text);
@@ -11,4 +11,4 @@ namespace lockstep::tools {
 /// The text with every byte that is no printable ASCII as \xNN.
 [[nodiscard]] std::string escaped(std::string_view text);
 
-}  // namespace lockstep::tools
+}  // namespace lockstep

@@ -1,9 +1,9 @@
 #include <algorithm>
 
-#include "lib/pickle_reader.hpp"
-#include "lib/utf8.hpp"
+#include "lockstep/base/utf8.hpp"
+#include "pickle_reader.hpp"
 
-namespace lockstep::tools {
+namespace lockstep {
 namespace {
 
 constexpr std::uint64_t kLatestProtocol = 5;
@@ -14,6 +14,8 @@ constexpr std::string_view kEncode = "_codecs.encode";
 constexpr std::string_view kBytes3 = "builtins.bytes";
 constexpr std::string_view kBytes2 = "__builtin__.bytes";  // protocol 2 has Python 2's names
 
+constexpr const char* kNoSuchOpcode = "plain data has no such opcode";
+
 bool has(const std::vector<std::string_view>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -23,7 +25,7 @@ bool has(const std::vector<std::string_view>& names, std::string_view name) {
 bool PickleReader::step_values(PickleOp op) {
   switch (op) {
     case PickleOp::kProto:
-      require_that(start_ == 0, "it stands in the midst of a pickle");
+      require_that(start_ == begin_, "it stands in the midst of a pickle");
       require_that(take_number(1) <= kLatestProtocol, "the protocol is newer than 5");
       return true;
     case PickleOp::kFrame:
@@ -195,20 +197,25 @@ void PickleReader::step_names(PickleOp op) {
       push_global(std::string(module->text) + "." + std::string(name->text));
       return;
     }
+    case PickleOp::kPersistentId:
+      require_that(rules_.persistent_ids, kNoSuchOpcode);
+      push_persistent();
+      return;
     case PickleOp::kReduce:
+    case PickleOp::kNewObject:
       call();
       return;
     case PickleOp::kBuild:
       build();
       return;
     default:
-      refuse("plain data has no such opcode");
+      refuse(kNoSuchOpcode);
   }
 }
 
 void PickleReader::push_global(const std::string& name) {
   if (name != kEncode && name != kBytes3 && name != kBytes2 && !has(rules_.mentioned, name) &&
-      !has(rules_.called, name)) {
+      !has(rules_.called, name) && !has(rules_.dicts, name)) {
     refuse("the name " + escaped(name) + " is not allowed");
   }
   PickleValue& global = push(Kind::kGlobal);
@@ -228,19 +235,55 @@ void PickleReader::call() {
   } else if (called->text == kBytes3 || called->text == kBytes2) {
     require_that(items.empty(), "bytes is called with arguments");
     push_text(Kind::kBytes, {});
+  } else if (has(rules_.dicts, called->text)) {
+    make_dict(*called, *arguments);
   } else {
-    if (!has(rules_.called, called->text)) {
-      refuse("a call of " + std::string(called->text) + " is not allowed");
-    }
-    PickleValue& made = push(Kind::kObject);
-    made.text = called->text;
-    made.arguments = arguments;
+    make_object(*called, *arguments);
   }
+}
+
+void PickleReader::make_object(const PickleValue& name, const PickleValue& arguments) {
+  if (!has(rules_.called, name.text)) {
+    refuse("a call of " + std::string(name.text) + " is not allowed");
+  }
+  PickleValue& made = push(Kind::kObject);
+  made.text = name.text;
+  made.arguments = &arguments;
+}
+
+// Python 3 makes the dict of nothing and fills it with SETITEMS, Python 2 of one list of pairs.
+void PickleReader::make_dict(const PickleValue& name, const PickleValue& arguments) {
+  Items items;
+  if (!arguments.items.empty()) {
+    const PickleValue& pairs = *arguments.items.front();
+    require_that(arguments.items.size() == 1 && pairs.kind == Kind::kList,
+                 "a dict is made of something else than a list of pairs");
+    for (const PickleValue* pair : pairs.items) {
+      require_that(
+          (pair->kind == Kind::kList || pair->kind == Kind::kTuple) && pair->items.size() == 2,
+          "a dict is made of something else than a list of pairs");
+      count_value();
+      items.insert(items.end(), pair->items.begin(), pair->items.end());
+    }
+  }
+  PickleValue& made = push(Kind::kDict);
+  made.text = name.text;
+  made.items = std::move(items);
+}
+
+void PickleReader::push_persistent() {
+  const PickleValue* id = pop();
+  PickleValue& made = push(Kind::kPersistent);
+  made.arguments = id;
+  pickle_.persistent_.push_back(&made);
 }
 
 void PickleReader::build() {
   const PickleValue* state = pop();
-  PickleValue& object = top(Kind::kObject, "there is no object to give a state to");
+  require_that(!empty(), "there is no object to give a state to");
+  PickleValue& object = *stack_.back();
+  require_that(object.kind == Kind::kObject || (object.kind == Kind::kDict && !object.text.empty()),
+               "there is no object to give a state to");
   require_that(object.state == nullptr, "the object has a state already");
   object.state = state;
 }
@@ -265,4 +308,4 @@ std::string PickleReader::latin1(std::string_view utf8) {
   return bytes;
 }
 
-}  // namespace lockstep::tools
+}  // namespace lockstep

@@ -5,18 +5,22 @@
 #include <unordered_map>
 #include <vector>
 
-#include "lib/pickle_opcodes.hpp"
-#include "lib/restricted_pickle.hpp"
+#include "lockstep/base/restricted_pickle.hpp"
+#include "pickle_opcodes.hpp"
 
-namespace lockstep::tools {
+namespace lockstep {
 
 /// The stack machine that fills a Pickle. pickle_reader.cpp has its stack, pickle_steps.cpp what
 /// each opcode does to it.
 class PickleReader {
  public:
-  PickleReader(Pickle& pickle, const PickleRules& rules) : pickle_(pickle), rules_(rules) {}
-  /// The value that the pickle is of. Throws Error with opcode and offset.
-  [[nodiscard]] const PickleValue* read();
+  /// For the pickle that begins at the offset `begin`.
+  PickleReader(Pickle& pickle, const PickleRules& rules, std::size_t begin)
+      : pickle_(pickle), rules_(rules), begin_(begin), at_(begin) {}
+  /// Fills the pickle, up to its STOP. Throws Error with opcode and offset.
+  void read();
+  /// Throws Error when more follows.
+  void require_end() const;
 
  private:
   using Kind = PickleValue::Kind;
@@ -52,13 +56,17 @@ class PickleReader {
   void keep(std::uint64_t place);
   void recall(std::uint64_t place);
   void push_global(const std::string& name);
+  void push_persistent();
   void call();
+  void make_object(const PickleValue& name, const PickleValue& arguments);
+  void make_dict(const PickleValue& name, const PickleValue& arguments);
   void build();
   [[nodiscard]] std::string latin1(std::string_view utf8);
 
   Pickle& pickle_;
   const PickleRules& rules_;
-  std::size_t at_ = 0;
+  std::size_t begin_;
+  std::size_t at_;
   std::size_t start_ = 0;      // of the current opcode
   std::size_t counted_ = 0;    // values made or recalled
   std::size_t converted_ = 0;  // bytes of texts that were made
@@ -67,4 +75,4 @@ class PickleReader {
   std::unordered_map<std::uint64_t, PickleValue*> memo_;
 };
 
-}  // namespace lockstep::tools
+}  // namespace lockstep
