@@ -20,6 +20,9 @@ std::string joined(const std::vector<std::string>& words, const std::string& bet
   return text;
 }
 
+/// A space at which no line may end.
+constexpr char kFixedSpace = '\x1F';
+
 /// `text` behind `head`, in lines of at most kWidth that begin at kColumn.
 std::string hanging(const std::string& head, const std::string& text) {
   constexpr std::size_t kColumn = 32;
@@ -28,6 +31,7 @@ std::string hanging(const std::string& head, const std::string& text) {
   std::size_t used = head.size();
   std::istringstream words(text);
   for (std::string word; words >> word;) {
+    std::replace(word.begin(), word.end(), kFixedSpace, ' ');
     if (used + 1 + word.size() > kWidth) {
       result += '\n';
       used = 0;
@@ -187,9 +191,9 @@ void CommandLine::print_help() const {
   for (const Option& option : options_) {
     std::string left = "  --" + option.name;
     if (!option.value.empty()) left += " " + option.value;
-    const std::string fallback =
-        option.fallback.empty() ? "" : " (default " + option.fallback + ")";
-    std::cout << hanging(left, option.help + fallback);
+    std::string fallback = option.fallback.empty() ? "" : "(default " + option.fallback + ")";
+    std::replace(fallback.begin(), fallback.end(), ' ', kFixedSpace);
+    std::cout << hanging(left, option.help + " " + fallback);
   }
   std::cout << "\nExit codes: 0 done, 1 failed, 2 wrong use.\n";
 }
