@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "lib/whole_file.hpp"
+#include "lockstep/base/whole_file.hpp"
 
 namespace lockstep::tools {
 

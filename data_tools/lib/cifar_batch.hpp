@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/whole_file.hpp"
+#include "lockstep/base/whole_file.hpp"
 #include "lockstep/data/image_decode.hpp"
 
 namespace lockstep::tools {

@@ -4,9 +4,9 @@
 #include <set>
 #include <string_view>
 
-#include "lib/whole_file.hpp"
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/utf8.hpp"
+#include "lockstep/base/whole_file.hpp"
 
 namespace lockstep::tools {
 namespace {

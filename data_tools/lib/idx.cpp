@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "lib/gzip_file.hpp"
-#include "lib/whole_file.hpp"
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/utf8.hpp"
+#include "lockstep/base/whole_file.hpp"
 
 namespace lockstep::tools {
 namespace {

@@ -1,7 +1,6 @@
 #include "lockstep/data/picture_files.hpp"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,16 +15,13 @@
 
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/system.hpp"
+#include "lockstep/base/whole_file.hpp"
 
 namespace lockstep::data {
 namespace fs = std::filesystem;
 namespace {
 
 constexpr std::int64_t kLargestFile = 1LL << 30U;  // a file beyond this is no picture
-
-[[noreturn]] void unreadable(const std::string& path, const std::string& why) {
-  throw ImageError(path, "unreadable file", why, "check its rights, or leave it out");
-}
 
 class OpenFile {
  public:
@@ -127,16 +123,11 @@ std::vector<std::string> list_pictures(const std::string& path) {
 }
 
 std::vector<std::uint8_t> read_picture_file(const std::string& path) {
-  const OpenFile file(path);
-  if (file.get() < 0) unreadable(path, errno_text());
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) unreadable(path, errno_text());
-  if (!S_ISREG(status.st_mode)) unreadable(path, "it is not a regular file");
-  if (status.st_size > kLargestFile) unreadable(path, "it is larger than 1 GiB");
-  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(status.st_size));
-  const std::int64_t n = read_at(file.get(), bytes.data(), bytes.size(), 0);
-  if (n < 0) unreadable(path, errno_text());
-  if (n < status.st_size) unreadable(path, "it became shorter while it was read");
+  std::vector<std::uint8_t> bytes;
+  const std::string why = read_whole_file(path, kLargestFile, bytes);
+  if (!why.empty()) {
+    throw ImageError(path, "unreadable file", why, "check its rights, or leave it out");
+  }
   return bytes;
 }
 

@@ -1,4 +1,4 @@
-#include "lib/whole_file.hpp"
+#include "lockstep/base/whole_file.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/system.hpp"
 
-namespace lockstep::tools {
+namespace lockstep {
 
 std::string read_whole_file(const std::string& path, std::int64_t limit, Bytes& bytes) {
   // Opening a pipe in place of a file must not wait.
@@ -29,4 +29,4 @@ std::string read_whole_file(const std::string& path, std::int64_t limit, Bytes& 
   return n < status.st_size ? "it became shorter while it was read" : "";
 }
 
-}  // namespace lockstep::tools
+}  // namespace lockstep

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace lockstep::tools {
+namespace lockstep {
 
 using Bytes = std::vector<std::uint8_t>;
 
@@ -13,4 +13,4 @@ using Bytes = std::vector<std::uint8_t>;
 [[nodiscard]] std::string read_whole_file(const std::string& path, std::int64_t limit,
                                           Bytes& bytes);
 
-}  // namespace lockstep::tools
+}  // namespace lockstep
