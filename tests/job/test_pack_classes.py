@@ -91,8 +91,9 @@ def test_folders_are_merged(two_disks, tmp_path):
     assert contents.info["class_counts"] == [5, 2, 4]
     assert len(set(contents.paths)) == 11
     for root in (one, two):
-        sets.pack(root, tmp_path / root.parent.name).ok()
-        alone = sets.Contents(tmp_path / root.parent.name)
+        place = tmp_path / f"{root.parent.name} alone"
+        sets.pack(root, place).ok()
+        alone = sets.Contents(place)
         prefix = f"{root.parent.name}/photos/"
         for path, image in alone.by_path().items():
             assert (contents.by_path()[prefix + path] == image).all()
