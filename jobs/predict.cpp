@@ -99,6 +99,18 @@ std::vector<std::string> agreed_pictures(comm::Collectives& control,
   return paths;
 }
 
+/// For each input 's', a set, or 'p', pictures.
+std::string agreed_kinds(comm::Collectives& control, const std::vector<std::string>& inputs) {
+  std::string kinds;
+  if (control.world().is_root()) {
+    for (const std::string& path : inputs) {
+      std::error_code ignored;  // what it is will be said when it is opened
+      kinds += std::filesystem::exists(path + "/" + data::kSetFile, ignored) ? 's' : 'p';
+    }
+  }
+  return control.broadcast(kinds);
+}
+
 Input set_input(comm::Collectives& control, const std::string& folder, const InputShape& shape) {
   auto set = open_set(control, folder, "--input");
   Input input;
@@ -121,9 +133,10 @@ std::vector<Input> open_inputs(comm::Collectives& control, const Request& reques
                                const InputShape& shape) {
   std::vector<std::string> sets;
   std::vector<std::string> pictures;
-  for (const std::string& path : request.inputs) {
-    const bool is_set = std::filesystem::exists(path + "/" + data::kSetFile);
-    (is_set ? sets : pictures).push_back(path);
+  // As rank 0 sees them: what follows is done by all ranks together.
+  const std::string kinds = agreed_kinds(control, request.inputs);
+  for (std::size_t i = 0; i < request.inputs.size(); ++i) {
+    (kinds[i] == 's' ? sets : pictures).push_back(request.inputs[i]);
   }
   std::vector<Input> inputs;
   if (!pictures.empty()) {
@@ -225,7 +238,14 @@ ExitCode run_predict(JobContext& context) {
         device.device);
     std::vector<train::Prediction> batch;
     while (predictor.next(*network, batch)) {
-      const std::map<std::int64_t, std::string> problems = problems_of(control, input, batch);
+      std::map<std::int64_t, std::string> problems = problems_of(control, input, batch);
+      for (const train::Prediction& prediction : batch) {
+        if (!prediction.finite()) {
+          problems.emplace(prediction.id,
+                           "'" + input.paths.at(static_cast<std::size_t>(prediction.id)) +
+                               "': the network answers with no finite numbers");
+        }
+      }
       all += static_cast<std::int64_t>(batch.size());
       bad += static_cast<std::int64_t>(problems.size());
       comm::agreed_phase(control, [&] {
@@ -247,8 +267,8 @@ ExitCode run_predict(JobContext& context) {
   });
   if (bad > 0) {
     throw comm::AgreedError(std::to_string(bad) + " of " + std::to_string(all) +
-                                " pictures have no prediction (they cannot be read; each is named "
-                                "above) - mend or remove them; all others are done",
+                                " pictures have no prediction (each is named above, with the "
+                                "reason) - mend or remove them; all others are done",
                             ExitCode::kFailed, 0);
   }
   return ExitCode::kDone;

@@ -57,15 +57,22 @@ void check_probe(JobContext& context, const train::TrainingState& state, train::
   // Devices and instruction sets add in another order; anything beyond is another model.
   constexpr double kRounding = 1e-3;
   const double loss = probe.score(network).loss;
-  const std::string both = number(loss) + ", saved " + number(state.probe_loss);
-  if (std::abs(loss - state.probe_loss) > kRounding * std::max(1.0, std::abs(state.probe_loss))) {
+  if (!state.probe_loss) {
+    if (context.session.world().is_root()) {
+      context.log.warning("run", "the loss of the probe pictures was not finite when it was saved");
+    }
+    return;
+  }
+  const double saved = *state.probe_loss;
+  const std::string both = number(loss) + ", saved " + number(saved);
+  if (!(std::abs(loss - saved) <= kRounding * std::max(1.0, std::abs(saved)))) {
     throw comm::AgreedError(
         "the model is not the one that was saved (the loss of the probe pictures is " + both +
-            ") - use the program and the validation set of before, or begin a new run",
+            ") - use the program, the training set and the device of before, or begin a new run",
         ExitCode::kFailed, 0);
   }
   context.log.info("run", "loss of the probe pictures " + both +
-                              (loss == state.probe_loss ? ": equal" : ": equal to rounding"));
+                              (loss == saved ? ": equal" : ": equal to rounding"));
 }
 
 }  // namespace
@@ -99,13 +106,14 @@ void require_fit(JobContext& context, const train::LoadedCheckpoint& from,
                      "changed since then: " + joined(changes.refused),
                      "change it back, or begin a new run under another run.name");
   }
-  const std::string set_problem = fresh.classes != from.state.classes ? "its classes are others"
-                                  : fresh.train_set_id != from.state.train_set_id
-                                      ? "its contents are others"
-                                      : "";
+  const std::string set_problem =
+      fresh.classes != from.state.classes               ? "its classes are others"
+      : fresh.train_set_id != from.state.train_set_id   ? "its contents are others"
+      : fresh.train_samples != from.state.train_samples ? "another part of it validates"
+                                                        : "";
   if (!set_problem.empty()) {
     throw UsageError("the run cannot go on from '" + from.folder + "'",
-                     "data.train is another set than it was trained on: " + set_problem,
+                     "data.train is not what it was trained on: " + set_problem,
                      "give the set of before, or begin a new run under another run.name");
   }
   if (!context.session.world().is_root()) {
@@ -142,8 +150,38 @@ train::TrainingState restore(RunPlace& place, const train::TrainingState& fresh,
   state.best_epoch = from.state.best_epoch;
   state.best_checkpoint = from.state.best_checkpoint;
   state.schedule = from.state.schedule;
+  if (fresh.val_set_id != from.state.val_set_id) {
+    if (place.folder) {
+      place.warnings.emplace_back(
+          "data.val is another set than before: the best model is chosen anew from here on");
+    }
+    state.best_score.reset();
+    state.best_epoch = 0;
+    state.best_checkpoint.clear();
+    state.schedule.best.reset();  // what was lowered stays so
+    state.schedule.bad_epochs = 0;
+  }
   state.probe_loss = from.state.probe_loss;
   return state;
+}
+
+void log_warnings(JobContext& context, RunPlace& place) {
+  for (const std::string& warning : place.warnings) {
+    context.log.warning("run", warning);
+  }
+  place.warnings.clear();
+}
+
+void require_whole_epochs(const train::TrainingState& state, const train::FitOptions& options,
+                          std::int64_t total_updates) {
+  if (state.running.updates > 0 && !state.running.validated &&
+      train::is_finished(state, options, total_updates)) {
+    throw UsageError("the run would end inside an epoch that was not validated",
+                     std::to_string(state.update) +
+                         " updates are done, train.max_updates or train.early_stopping asks for no "
+                         "more",
+                     "let it go on to the end of the epoch at least");
+  }
 }
 
 void go_on(JobContext& context, RunPlace& place, train::Evaluator& probe, model::Network& network,
@@ -152,9 +190,6 @@ void go_on(JobContext& context, RunPlace& place, train::Evaluator& probe, model:
   report::RunLog& log = context.log;
   log.info("run", "goes on from " + place.from->folder + ": " + std::to_string(state.epoch) +
                       " epochs and " + std::to_string(state.update) + " updates are done");
-  for (const std::string& warning : place.warnings) {
-    log.warning("run", warning);
-  }
   check_probe(context, state, probe, network);
   std::int64_t best_is_there = 0;
   comm::agreed_phase(control, [&] {

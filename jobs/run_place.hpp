@@ -11,6 +11,7 @@
 #include "lockstep/report/run_folder.hpp"
 #include "lockstep/train/checkpoint.hpp"
 #include "lockstep/train/evaluator.hpp"
+#include "lockstep/train/fit.hpp"
 
 namespace lockstep::jobs {
 
@@ -33,6 +34,14 @@ struct RunPlace {
 /// machine and set. Throws UsageError. Not collective: the same on all ranks.
 void require_fit(JobContext& context, const train::LoadedCheckpoint& from,
                  const train::TrainingState& fresh);
+
+/// Logs the warnings of a place, each once.
+void log_warnings(JobContext& context, RunPlace& place);
+
+/// Refuses to go on from inside an epoch when options leave nothing to train: the epoch would have
+/// no validation and no row. Throws UsageError.
+void require_whole_epochs(const train::TrainingState& state, const train::FitOptions& options,
+                          std::int64_t total_updates);
 
 /// Brings network and optimizer to where the checkpoint left them; returns the state to go on from.
 /// Throws Error naming what does not fit.

@@ -169,6 +169,7 @@ void score_test_set(JobContext& context, const RunPlace& place, const TrainingDa
 
 ExitCode run_train(JobContext& context) {
   const RunConfig& config = context.command_line.config;
+  const train::StopSignal stop;  // a signal from here on is followed at the first update
   comm::Collectives& control = context.control;
   const comm::World& world = context.session.world();
   const FaultPoint fault(config.fault, world.rank);
@@ -202,7 +203,9 @@ ExitCode run_train(JobContext& context) {
     }
   });
   std::string weights_text;  // for the log of the run, which is opened later
-  if (!config.model.weights.empty()) {
+  // A run that cannot start leaves no folder behind: it is kept further down.
+  RunPlace place = open_run_place(context);
+  if (!place.from && !config.model.weights.empty()) {
     weights_text =
         begin_with_weights(context, *network, static_cast<std::int64_t>(input.classes.size()));
   }
@@ -229,11 +232,10 @@ ExitCode run_train(JobContext& context) {
                     trainer_options(config));
   });
 
-  // Made last of all; a run that cannot start leaves no folder behind.
   const train::FitOptions options = fit_options(config);
-  RunPlace place = open_run_place(context);
-  const train::TrainingState fresh =
-      fresh_state(input, *sets.train, loading, world.size, plan.threads);
+  train::TrainingState fresh = fresh_state(input, *sets.train, loading, world.size, plan.threads);
+  fresh.train_samples = static_cast<std::int64_t>(sets.split.train.size());
+  fresh.val_set_id = sets.own_val ? sets.own_val->info().set_id : std::string();
   train::TrainingState state = fresh;
   std::unique_ptr<report::MetricsWriter> metrics;
   std::optional<train::Recorder> recorder;
@@ -242,15 +244,18 @@ ExitCode run_train(JobContext& context) {
       log.add_file(place.path + "/train.log");
     }
     if (place.from) {
+      log_warnings(context, place);
       require_fit(context, *place.from, fresh);
       state = restore(place, fresh, *network, *optimizer);
+      log_warnings(context, place);
+      require_whole_epochs(state, options, schedule.total_updates);
     }
     recorder.emplace(config.record.dir, config.record.updates, control);
     if (world.is_root()) {
       replace_durable(place.path + "/config.cfg", to_text(config));
       // The row of an epoch that max_updates cut short belongs to a run that is over.
       const bool cut =
-          state.running.updates > 0 && train::is_finished(state, options, schedule.total_updates);
+          state.running.validated && train::is_finished(state, options, schedule.total_updates);
       metrics = std::make_unique<report::MetricsWriter>(place.path, state.epoch + (cut ? 1 : 0));
     }
   });
@@ -275,7 +280,7 @@ ExitCode run_train(JobContext& context) {
   for (std::string line; std::getline(summary, line);) {
     log.info("model", line);
   }
-  if (!weights_text.empty() && !place.from) {
+  if (!weights_text.empty()) {
     log.info("model", weights_text);
   }
   if (!config.optim.lr_scale.empty()) {
@@ -293,7 +298,6 @@ ExitCode run_train(JobContext& context) {
 
   const report::ProgressMode mode =
       world.is_root() ? report::progress_mode(config.run.progress) : report::ProgressMode::kOff;
-  const train::StopSignal stop;
   train::FitParts parts{.options = options,
                         .control = control,
                         .log = log,
@@ -310,6 +314,7 @@ ExitCode run_train(JobContext& context) {
                         .stop = stop,
                         .metrics = metrics.get(),
                         .checkpoints = place.checkpoints.get(),
+                        .folder = place.folder.get(),
                         .progress = report::Progress(mode, config.run.progress_interval),
                         .schedule = schedule,
                         .state = state};

@@ -71,9 +71,12 @@ run_step() {
   # shellcheck disable=SC2064  # the number of this step
   trap "kill -USR1 $step" USR1
   wait "$step" || code=$?
-  while kill -0 "$step" 2>/dev/null; do
-    code=0
-    wait "$step" || code=$?
+  # Again for as long as there is something to wait for (127: no such child any more).
+  local again=0
+  while wait "$step" 2>/dev/null || again=$?; [[ $again -ne 127 ]]; do
+    code=$again
+    again=0
+    kill -0 "$step" 2>/dev/null || break
   done
   trap - USR1
   return "$code"

@@ -1,6 +1,7 @@
 #include "lease.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -33,21 +34,27 @@ std::string pid_namespace() {
   return std::filesystem::read_symlink("/proc/self/ns/pid", ignored).string();
 }
 
-/// Start time of a process in clock ticks since boot, 0 when unknown: tells a process from a later
-/// one that was given the same number.
-std::int64_t start_ticks(std::int64_t pid) {
+/// What the system says of a process.
+struct ProcessInfo {
+  char state = 0;            ///< 'R', 'S', 'Z', ...; 0 when unknown
+  std::int64_t started = 0;  ///< clock ticks since boot, 0 when unknown: tells a process from a
+                             ///< later one that was given the same number
+};
+
+ProcessInfo process_info(std::int64_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string text((std::istreambuf_iterator<char>(file)), {});
   // The second field is the command's name in parentheses and may hold anything; the start time is
   // field 22, the 20th after it.
   const std::size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos) return 0;
+  ProcessInfo info;
+  if (name_end == std::string::npos) return info;
   std::istringstream fields(text.substr(name_end + 1));
   std::string field;
-  for (int i = 0; i < 19; ++i) fields >> field;
-  std::int64_t ticks = 0;
-  fields >> ticks;
-  return fields ? ticks : 0;
+  fields >> info.state;
+  for (int i = 0; i < 18; ++i) fields >> field;
+  fields >> info.started;
+  return fields ? info : ProcessInfo();
 }
 
 std::int64_t seconds_since_epoch() {
@@ -58,8 +65,10 @@ std::int64_t seconds_since_epoch() {
 
 bool process_alive(std::int64_t pid, std::int64_t started) {
   if (pid <= 0 || (::kill(static_cast<pid_t>(pid), 0) != 0 && errno != EPERM)) return false;
-  const std::int64_t now_started = start_ticks(pid);
-  return started == 0 || now_started == 0 || now_started == started;
+  const ProcessInfo now = process_info(pid);
+  // One that has ended and waits for its parent to ask holds nothing any more.
+  if (now.state == 'Z' || now.state == 'X') return false;
+  return started == 0 || now.started == 0 || now.started == started;
 }
 
 std::string environment(const char* name) {
@@ -140,7 +149,7 @@ Lease::Lease(const std::string& folder, std::chrono::milliseconds heartbeat)
                                         {"job", environment("SLURM_JOB_ID")},
                                         {"restart", restarts()},
                                         {"pid_namespace", pid_namespace()},
-                                        {"start_ticks", start_ticks(::getpid())}};
+                                        {"start_ticks", process_info(::getpid()).started}};
   before_ = about.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   before_.back() = ',';
   before_ += "\"heartbeat\":";
@@ -191,8 +200,21 @@ Lease::~Lease() {
   }
   wake_.notify_all();
   thread_.join();
+  if (is_ours()) ::unlink(file_.c_str());
   ::close(fd_);
-  ::unlink(file_.c_str());
+}
+
+bool Lease::is_ours() const noexcept {
+  struct stat mine {};
+  struct stat there {};
+  return ::fstat(fd_, &mine) == 0 && ::stat(file_.c_str(), &there) == 0 &&
+         mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
+}
+
+void Lease::require_held() const {
+  require(is_ours(), "the lease " + file_ + " was lost",
+          "another job took this one for gone, or somebody removed the file",
+          "let one of them go on: what was saved before is whole");
 }
 
 void Lease::renew() {
@@ -209,6 +231,8 @@ bool Lease::write() noexcept {
   const std::string text = before_ + std::to_string(seconds_since_epoch()) + after_;
   const ssize_t count = ::pwrite(fd_, text.data(), text.size(), 0);
   if (count >= 0 && static_cast<std::size_t>(count) < text.size()) errno = ENOSPC;
+  // A network file system shows others what is synced; one that cannot sync shows it at once.
+  static_cast<void>(::fdatasync(fd_));
   return count == static_cast<ssize_t>(text.size());
 }
 

@@ -19,11 +19,14 @@ class Lease {
   /// Takes the place of a lease that nobody holds any more. Throws UsageError when one is held,
   /// Error when the file cannot be made.
   Lease(const std::string& folder, std::chrono::milliseconds heartbeat);
-  ~Lease();  ///< removes the file
+  ~Lease();  ///< removes the file, if it is still this one's
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
+  /// Throws Error when the file is gone or another one's.
+  void require_held() const;
 
  private:
+  [[nodiscard]] bool is_ours() const noexcept;
   void create();
   void remove_stale() const;
   void renew();

@@ -1,6 +1,9 @@
 #include "lockstep/report/predictions.hpp"
 
+#include <unistd.h>
+
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -116,10 +119,17 @@ void PredictionWriter::close() {
   if (impl_->path.empty()) return;
   std::FILE* file = impl_->file;
   impl_->file = nullptr;
-  if (std::fclose(file) != 0 || std::rename(impl_->temporary.c_str(), impl_->path.c_str()) != 0) {
-    std::remove(impl_->temporary.c_str());
-    impl_->fail();
+  const bool synced = ::fsync(::fileno(file)) == 0 || errno == EINVAL;
+  const int reason = errno;
+  if (std::fclose(file) == 0 && synced) {
+    if (std::rename(impl_->temporary.c_str(), impl_->path.c_str()) == 0) return;
+  } else if (!synced) {
+    errno = reason;
   }
+  const int why = errno;
+  std::remove(impl_->temporary.c_str());
+  errno = why;
+  impl_->fail();
 }
 
 }  // namespace lockstep::report

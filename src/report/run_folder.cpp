@@ -123,6 +123,8 @@ RunFolder::~RunFolder() {
   ::rmdir(impl_->path.c_str());
 }
 
+void RunFolder::require_held() const { impl_->lease->require_held(); }
+
 void RunFolder::keep() noexcept { impl_->keep = true; }
 
 bool RunFolder::existed() const noexcept { return impl_->existed; }

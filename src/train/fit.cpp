@@ -150,9 +150,13 @@ void report_epoch(FitParts& p, const report::EpochRecord& r) {
 void save(FitParts& p, TrainingState& state, bool is_best) {
   p.fault.at("checkpoint", state.epoch + (state.running.updates > 0 ? 1 : 0));
   comm::require_same(p.control, state_digest(p.network), "the model's weights");
-  state.probe_loss = p.probe.score(p.network).loss;
+  const double probe_loss = p.probe.score(p.network).loss;
+  state.probe_loss = std::isfinite(probe_loss) ? std::optional(probe_loss) : std::nullopt;
   std::string name;
   comm::agreed_phase(p.control, [&] {
+    if (p.folder != nullptr) {
+      p.folder->require_held();
+    }
     if (p.checkpoints != nullptr) {
       name = p.checkpoints->save(p.network, p.optimizer, state, p.options.config_text, is_best);
       p.log.debug("train", "saved checkpoint " + name);
@@ -171,6 +175,7 @@ void save(FitParts& p, TrainingState& state, bool is_best) {
 /// stop is wanted; `stop` says so also when it came with the last update.
 EpochWatch train_updates(FitParts& p, TrainingState& state, std::int64_t end_update,
                          std::int64_t stop_at, bool& stop) {
+  state.running.validated = false;
   EpochWatch watch{.grad_norm = report::GradNormAlarm(p.options.grad_norm)};
   const auto begin = Clock::now();
   const EpochSums& sums = state.running;
@@ -265,6 +270,8 @@ FitResult fit(FitParts& p) {
       note_schedule(p, record, state);
       ++state.epoch;
       state.running = {};
+    } else {
+      state.running.validated = true;
     }
     save(p, state, record.best);
     if (stopped_early(state, p.options)) {

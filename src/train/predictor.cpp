@@ -44,6 +44,11 @@ Prediction take_prediction(const char*& from) {
 
 }  // namespace
 
+bool Prediction::finite() const {
+  return std::all_of(probabilities.begin(), probabilities.end(),
+                     [](double p) { return std::isfinite(p); });
+}
+
 Prediction top_classes(const double* logits, std::int64_t classes, std::int64_t k) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(classes));
   std::iota(order.begin(), order.end(), 0);
@@ -59,14 +64,13 @@ Prediction top_classes(const double* logits, std::int64_t classes, std::int64_t 
   const double highest = logits[order.front()];
   double sum = 0;
   for (std::int64_t i = 0; i < classes; ++i) {
-    sum += std::isnan(logits[i]) ? 0 : std::exp(logits[i] - highest);
+    sum += std::exp(logits[i] - highest);
   }
   Prediction top;
   for (std::ptrdiff_t i = 0; i < kept; ++i) {
     const std::int64_t chosen = order[static_cast<std::size_t>(i)];
     top.classes.push_back(chosen);
-    top.probabilities.push_back(
-        std::isnan(logits[chosen]) ? 0 : std::exp(logits[chosen] - highest) / sum);
+    top.probabilities.push_back(std::exp(logits[chosen] - highest) / sum);
   }
   return top;
 }

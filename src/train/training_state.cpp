@@ -48,6 +48,7 @@ EpochSums sums_at(const nlohmann::json& json, const char* key, const std::string
   part.at("loss").get_to(sums.loss);
   part.at("grad_norm").get_to(sums.grad_norm);
   part.at("learning_rate").get_to(sums.learning_rate);
+  part.at("validated").get_to(sums.validated);
   return sums;
 }
 
@@ -102,11 +103,12 @@ std::string state_to_json(const TrainingState& state) {
         {"correct", state.running.correct},
         {"loss", state.running.loss},
         {"grad_norm", state.running.grad_norm},
-        {"learning_rate", state.running.learning_rate}}},
+        {"learning_rate", state.running.learning_rate},
+        {"validated", state.running.validated}}},
       {"best_score", nullptr},
       {"best_epoch", state.best_epoch},
       {"best_checkpoint", state.best_checkpoint},
-      {"probe_loss", state.probe_loss},
+      {"probe_loss", nullptr},
       {"schedule", schedule_json(state.schedule)},
       {"classes", state.classes},
       {"height", state.height},
@@ -116,12 +118,17 @@ std::string state_to_json(const TrainingState& state) {
       {"fit", state.packed.fit},
       {"background", state.packed.background},
       {"train_set_id", state.train_set_id},
+      {"val_set_id", state.val_set_id},
+      {"train_samples", state.train_samples},
       {"ranks", state.ranks},
       {"threads", state.threads},
       {"cpu_capability", state.cpu_capability},
   };
   if (state.best_score) {
     json["best_score"] = *state.best_score;
+  }
+  if (state.probe_loss) {
+    json["probe_loss"] = *state.probe_loss;
   }
   return json.dump(2) + "\n";
 }
@@ -141,7 +148,9 @@ TrainingState state_from_json(const std::string& text, const std::string& source
     }
     state.best_epoch = count_at(json, "best_epoch", 0, source);
     json.at("best_checkpoint").get_to(state.best_checkpoint);
-    json.at("probe_loss").get_to(state.probe_loss);
+    if (!json.at("probe_loss").is_null()) {
+      state.probe_loss = json.at("probe_loss").get<double>();
+    }
     state.schedule = schedule_from(json.at("schedule"), source);
     json.at("classes").get_to(state.classes);
     state.height = count_at(json, "height", 1, source);
@@ -150,6 +159,8 @@ TrainingState state_from_json(const std::string& text, const std::string& source
     state.std = channels_at(json, "std", source);
     state.packed = packed_from(json, source);
     json.at("train_set_id").get_to(state.train_set_id);
+    json.at("val_set_id").get_to(state.val_set_id);
+    state.train_samples = count_at(json, "train_samples", 0, source);
     state.ranks = count_at(json, "ranks", 1, source);
     state.threads = count_at(json, "threads", 1, source);
     json.at("cpu_capability").get_to(state.cpu_capability);

@@ -97,6 +97,21 @@ def test_the_checkpoint_knows_how_its_pictures_were_packed(photos, tmp_path):
     assert "fit pad" in info.out
 
 
+def test_ranks_that_see_other_inputs_end_at_once(best, photos, tiny_set, tmp_path):
+    program = harness.program("lockstep")
+    args = ["predict", "in", *harness.option_args({"checkpoint": best, "run.threads": 1})]
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    shutil.copytree(tiny_set(24), tmp_path / "a" / "in")
+    shutil.copytree(photos, tmp_path / "b" / "in")
+    for first, second in (("a", "b"), ("b", "a")):
+        result = harness.run(["mpirun", "--oversubscribe", "--bind-to", "none",
+                              "-np", 1, "--wdir", tmp_path / first, program, *args, ":",
+                              "-np", 1, "--wdir", tmp_path / second, program, *args])
+        assert result.code != 0 and not result.timed_out and result.seconds < 30
+        assert result.text.count("error:") == 1, result.explain()
+
+
 def test_probabilities(best, photos):
     for row in rows(predict(0, best, photos, format="csv", top=99).ok().out):
         values = [float(row[f"probability_{i}"]) for i in (1, 2, 3)]

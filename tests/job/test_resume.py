@@ -105,6 +105,67 @@ def test_with_adamw_accumulation_and_early_stopping(data, whole, tmp_path):
     assert a == b
 
 
+@pytest.mark.parametrize("options", [
+    {"optim.name": "adam", "optim.lr": 0.01, "schedule.name": "onecycle"},
+    {"optim.name": "rmsprop", "optim.lr": 0.001, "schedule.name": "multistep",
+     "schedule.milestones": "3,6.5"},
+    {"schedule.name": "plateau", "schedule.patience": 0, "schedule.threshold": 0.5,
+     "train.best_by": "loss"},
+    {"model.freeze": "features.0", "optim.lr_scale": "classifier=2"},
+], ids=["adam, one cycle", "rmsprop, multistep", "plateau", "frozen, scaled"])
+def test_every_kind_of_state(options, data, whole, tmp_path):
+    options = {"schedule.warmup_epochs": 0, **options}
+    run = stop_then_go_on(tmp_path, 0, {**OPTIONS, **data, **options}, 18)
+    assert_equal(run, whole(0, **options))
+
+
+def test_the_weights_it_began_with_are_not_needed_again(data, tmp_path):
+    from safetensors.numpy import save_file
+
+    begun = runs.train(tmp_path / "first", 0, {**OPTIONS, **data, "train.epochs": 1}, record=1)
+    save_file(begun.weights("final"), tmp_path / "w.safetensors")
+    options = {**OPTIONS, **data, "model.weights": tmp_path / "w.safetensors", "train.epochs": 2}
+    runs.launch(tmp_path, 2, {**options, "train.stop_after_updates": 3}).result.failed(STOPPED)
+    (tmp_path / "w.safetensors").unlink()
+    assert "goes on from" in runs.train(tmp_path, 2, options).log
+
+
+def test_an_end_inside_an_epoch_is_refused(data, tmp_path):
+    """That epoch would have neither validation nor a row; more updates, or the whole, are well."""
+    options = {**OPTIONS, **data}
+    runs.launch(tmp_path, 0, {**options, "train.stop_after_updates": 10}).result.failed(STOPPED)
+    for most in (8, 10):
+        result = runs.launch(tmp_path, 2, {**options, "train.max_updates": most}).result
+        said_once(result, USAGE, "inside an epoch that was not validated", "10 updates are done")
+    cut = runs.train(tmp_path, 0, {**options, "train.max_updates": 11})
+    assert [row["epoch"] for row in cut.metrics] == ["1", "2", "3"]
+    again = runs.train(tmp_path, 0, {**options, "train.max_updates": 11})
+    assert [row["epoch"] for row in again.metrics] == ["1", "2", "3"]
+
+
+def test_another_split_is_refused_another_validation_set_begins_the_best_anew(
+        data, tiny_set, tmp_path):
+    options = {**OPTIONS, **data, "train.epochs": 3}
+    runs.launch(tmp_path, 0, {**options, "train.stop_after_updates": 5}).result.failed(STOPPED)
+    val = {"data.val": tiny_set(24, seed=9)}
+    said_once(runs.launch(tmp_path, 2, {**options, **val}).result, USAGE, "validates")
+    own = {**options, **val, "run.name": "own"}
+    runs.launch(tmp_path, 0, {**own, "train.stop_after_updates": 5}).result.failed(STOPPED)
+    run = runs.train(tmp_path, 2, {**own, "data.val": tiny_set(30, seed=8)})
+    assert run.log.count("the best model is chosen anew") == 1
+
+
+def test_a_model_that_answers_with_no_numbers_can_be_looked_at(data, tmp_path):
+    """Huge weights are finite, what evaluation makes of them is not."""
+    run = runs.launch(tmp_path, 0, {**OPTIONS, **data, "optim.lr": 1e6, "optim.momentum": 0,
+                                    "schedule.warmup_epochs": 0, "train.label_smoothing": 0,
+                                    "train.stop_after_updates": 3, "train.clip_norm": 0})
+    for folder in sorted((run.folder / "checkpoints").glob("epoch-*")):
+        state = json.loads((folder / "state.json").read_text())
+        assert state["probe_loss"] is None or state["probe_loss"] > 1e3
+        harness.mpirun(0, [harness.program("lockstep"), "info", folder]).ok()
+
+
 def test_in_slices_of_time(data, whole, tmp_path):
     """The same command again and again, each time for seven updates."""
     codes = []

@@ -32,6 +32,8 @@ class RunFolder {
   [[nodiscard]] const std::string& path() const noexcept;
   /// Whether the folder was there before.
   [[nodiscard]] bool existed() const noexcept;
+  /// Throws Error when the lease is not ours any more: another job took this one for gone.
+  void require_held() const;
   /// From here on the folder stays.
   void keep() noexcept;
 

@@ -19,11 +19,12 @@ namespace lockstep::train {
 /// What the updates of an epoch add up to.
 struct EpochSums {
   std::int64_t updates = 0;
-  std::int64_t samples = 0;  ///< the position in the epoch's data
+  std::int64_t samples = 0;
   std::int64_t correct = 0;
   double loss = 0;
   double grad_norm = 0;
   double learning_rate = 0;  ///< of the last update
+  bool validated = false;    ///< cut short by the end of training, its row is written
   bool operator==(const EpochSums&) const = default;
 };
 
@@ -35,8 +36,9 @@ struct TrainingState {
   std::optional<double> best_score;  ///< of train.best_by, in its own unit; none before the first
   std::int64_t best_epoch = 0;       ///< counted from 1; 0: none yet
   std::string best_checkpoint;       ///< name of its folder; empty: none yet
-  /// Mean loss of a few fixed pictures, to see after loading that all is as it was.
-  double probe_loss = 0;
+  /// Mean loss of a few fixed pictures, to see after loading that all is as it was; none when it is
+  /// not finite.
+  std::optional<double> probe_loss;
   optim::ScheduleState schedule;
   std::vector<std::string> classes;
   std::int64_t height = 0;  ///< pixels of the pictures the network was trained on
@@ -45,6 +47,8 @@ struct TrainingState {
   std::array<double, 3> std{};
   data::PackedFit packed;  ///< how the training pictures were brought to their size
   std::string train_set_id;
+  std::string val_set_id;          ///< of data.val; empty: a part of the training set
+  std::int64_t train_samples = 0;  ///< of the training set without what validates
   // Where it was made: equal bits are promised on equal ones only.
   std::int64_t ranks = 1;
   std::int64_t threads = 1;

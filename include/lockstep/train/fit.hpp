@@ -15,6 +15,7 @@
 #include "lockstep/report/alarms.hpp"
 #include "lockstep/report/metrics.hpp"
 #include "lockstep/report/progress.hpp"
+#include "lockstep/report/run_folder.hpp"
 #include "lockstep/report/run_log.hpp"
 #include "lockstep/train/checkpoint.hpp"
 #include "lockstep/train/evaluator.hpp"
@@ -51,9 +52,10 @@ struct FitParts {
   Evaluator& probe;  ///< its loss is saved with each checkpoint
   Recorder& recorder;
   const StopSignal& stop;
-  report::MetricsWriter* metrics;  ///< rank 0
-  CheckpointStore* checkpoints;    ///< rank 0
-  report::Progress progress;       ///< off on other ranks
+  report::MetricsWriter* metrics;   ///< rank 0
+  CheckpointStore* checkpoints;     ///< rank 0
+  const report::RunFolder* folder;  ///< rank 0
+  report::Progress progress;        ///< off on other ranks
   optim::ScheduleOptions schedule;
   TrainingState state;  ///< where training begins or goes on
 };

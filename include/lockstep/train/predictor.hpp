@@ -16,10 +16,12 @@ struct Prediction {
   std::int64_t label = 0;             ///< -1: not known
   std::vector<std::int64_t> classes;  ///< the k most probable, the most probable first
   std::vector<double> probabilities;  ///< of each of them
+  [[nodiscard]] bool finite() const;  ///< false: the network has answered with no numbers
 };
 
 /// The k largest of `classes` logits, softmaxed over all. Of equal ones the lower class comes
-/// first, as evaluation ranks them; a logit that is not a number comes last, with probability 0.
+/// first, as evaluation ranks them; one that is not a number comes last, and no probability is
+/// finite then.
 [[nodiscard]] Prediction top_classes(const double* logits, std::int64_t classes, std::int64_t k);
 
 /// Predicts the classes of samples, in their order.

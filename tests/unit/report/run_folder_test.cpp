@@ -57,6 +57,32 @@ pid_t ended_process() {
   return child;
 }
 
+TEST(RunFolder, AProcessThatHasEndedHoldsNothingAlsoWhenNobodyAsks) {
+  const TempFolder root;
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  siginfo_t info{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);  // a zombie
+  leave_lease(root, {{"host", host_name()}, {"pid", child}, {"heartbeat", now()}});
+  EXPECT_NO_THROW(RunFolder(root.path(), "run", "", Existing::kGoOn));
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST(RunFolder, ALeaseThatWasLostIsNoticedAndLetBe) {
+  const TempFolder root;
+  const std::string file = root / "run/lease.json";
+  {
+    RunFolder folder(root.path(), "run", "");
+    folder.keep();
+    EXPECT_NO_THROW(folder.require_held());
+    fs::remove(file);
+    EXPECT_THROW(folder.require_held(), Error);
+    std::ofstream(file) << "of another job";
+    EXPECT_THROW(folder.require_held(), Error);
+  }
+  EXPECT_EQ(read_file(file), "of another job");
+}
+
 TEST(RunFolder, APipeAsLeaseIsNotWaitedFor) {
   const TempFolder root;
   fs::create_directory(root / "run");

@@ -282,6 +282,10 @@ TEST(TrainingStateTest, RoundTrip) {
   EXPECT_EQ(read.running, state.running) << "all digits";
   EXPECT_EQ(read.best_checkpoint, state.best_checkpoint);
   EXPECT_EQ(read.probe_loss, state.probe_loss);
+  EXPECT_EQ(read.val_set_id, state.val_set_id);
+  EXPECT_EQ(read.train_samples, state.train_samples);
+  state.probe_loss.reset();
+  EXPECT_FALSE(state_from_json(state_to_json(state), "s").probe_loss.has_value());
   EXPECT_EQ(read.best_score, state.best_score) << "all digits";
   EXPECT_EQ(read.schedule, state.schedule);
   EXPECT_EQ(read.classes, state.classes);

@@ -31,11 +31,14 @@ TEST(TopClasses, ProbabilitiesAreTheSoftmaxOverAll) {
 }
 
 TEST(TopClasses, WhatIsNoNumberComesLast) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   const Prediction all = top({kNan, 0, kNan, 0}, 4);
   EXPECT_EQ(all.classes, (Classes{1, 3, 0, 2}));
-  EXPECT_EQ(all.probabilities, (std::vector<double>{0.5, 0.5, 0, 0}));
-  EXPECT_EQ(top({kNan, kNan}, 2).probabilities, (std::vector<double>{0, 0}));
+  EXPECT_FALSE(all.finite()) << "no share of what is no number";
+  EXPECT_FALSE(top({kNan, kNan}, 2).finite());
+  EXPECT_FALSE(top({kInfinity, 0}, 1).finite());
+  EXPECT_TRUE(top({-kInfinity, 0}, 2).finite());
 }
 
 }  // namespace

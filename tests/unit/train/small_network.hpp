@@ -60,6 +60,8 @@ inline TrainingState state_after(std::int64_t epoch, std::int64_t update) {
   state.std = {0.4, 0.5, 0.6};
   state.packed = {"pad", {7, 0, 255}};
   state.train_set_id = "0123abcd";
+  state.val_set_id = "4567";
+  state.train_samples = 54;
   state.ranks = 3;
   state.threads = 2;
   state.cpu_capability = "AVX2";
