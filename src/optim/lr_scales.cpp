@@ -40,6 +40,7 @@ LrScale parse_item(const std::string& item) {
 std::vector<const LrScale*> longest_of_each(const std::vector<LrScale>& scales,
                                             const std::vector<NamedParameter>& parameters) {
   std::vector<const LrScale*> chosen;
+  chosen.reserve(parameters.size());
   for (const auto& [name, tensor] : parameters) {
     const LrScale* longest = nullptr;
     for (const LrScale& each : scales) {
@@ -53,6 +54,7 @@ std::vector<const LrScale*> longest_of_each(const std::vector<LrScale>& scales,
 
 [[noreturn]] void refuse_idle(const LrScale& idle, const std::vector<NamedParameter>& parameters) {
   std::vector<std::string> names;
+  names.reserve(parameters.size());
   for (const auto& [name, tensor] : parameters) names.push_back(name);
   const bool begun = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
     return name.starts_with(idle.prefix);
@@ -98,6 +100,7 @@ std::vector<double> lr_scale_of_each(const std::vector<LrScale>& scales,
     }
   }
   std::vector<double> factors;
+  factors.reserve(chosen.size());
   for (const LrScale* scale : chosen) factors.push_back(scale == nullptr ? 1 : scale->scale);
   return factors;
 }

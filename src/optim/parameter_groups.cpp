@@ -47,6 +47,7 @@ std::vector<ParameterGroup> make_groups(const OptimizerOptions& options,
     group.names.push_back(name);
   }
   std::vector<ParameterGroup> all;
+  all.reserve(groups.size());
   for (auto& [key, group] : groups) all.push_back(std::move(group));
   return all;
 }

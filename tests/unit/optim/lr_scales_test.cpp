@@ -166,7 +166,7 @@ TEST(LrScales, OtherTextIsRefused) {
                                                         {"fc=-0.1", "-0.1 is out of range"},
                                                         {"fc=1e7", "1e7 is out of range"},
                                                         {"fc=1,fc=2", "has fc twice"}}) {
-    expect_refused([&] { (void)parse_lr_scales(text); }, part);
+    expect_refused([&text = text] { (void)parse_lr_scales(text); }, part);
   }
 }
 
