@@ -20,7 +20,8 @@ _OWNERS = [
     (re.compile(r"^boost/(program_options|version\.hpp)"), {"base", "data_tools"}),
     (re.compile(r"^(nlohmann/json\.hpp|xxhash\.h|zlib\.h)$"),
      {"data", "report", "train", "jobs", "data_tools"}),
-    (re.compile(r"^stb/|^archive(_entry)?\.h$"), {"data_tools"}),
+    (re.compile(r"^stb/"), {"data_tools"}),
+    (re.compile(r"^archive(_entry)?\.h$"), {"train", "data_tools"}),
 ]
 _TORCH = re.compile(r"^(torch|ATen|c10)/")
 _SYSTEM = re.compile(r"^([a-z_]+(\.h)?|sys/[a-z_]+\.h)$")
