@@ -106,15 +106,16 @@ void require_fit(JobContext& context, const train::LoadedCheckpoint& from,
                      "changed since then: " + joined(changes.refused),
                      "change it back, or begin a new run under another run.name");
   }
+  const std::string another = "data.train is another set than it was trained on: ";
   const std::string set_problem =
-      fresh.classes != from.state.classes               ? "its classes are others"
-      : fresh.train_set_id != from.state.train_set_id   ? "its contents are others"
-      : fresh.train_samples != from.state.train_samples ? "another part of it validates"
-                                                        : "";
+      fresh.classes != from.state.classes             ? another + "its classes are others"
+      : fresh.train_set_id != from.state.train_set_id ? another + "its contents are others"
+      : fresh.train_samples != from.state.train_samples
+          ? "data.train is split otherwise into training and validation"
+          : "";
   if (!set_problem.empty()) {
-    throw UsageError("the run cannot go on from '" + from.folder + "'",
-                     "data.train is not what it was trained on: " + set_problem,
-                     "give the set of before, or begin a new run under another run.name");
+    throw UsageError("the run cannot go on from '" + from.folder + "'", set_problem,
+                     "give the sets of before, or begin a new run under another run.name");
   }
   if (!context.session.world().is_root()) {
     return;
