@@ -14,7 +14,7 @@ set(LOCKSTEP_MPIEXEC_FLAGS "${mpiexec_flags}"
     CACHE STRING "Flags of ${MPIEXEC_EXECUTABLE} that let tests have more ranks than cores")
 # Tests may run as root (in containers); one thread per rank keeps them from crowding each other.
 set(LOCKSTEP_TEST_ENV OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1
-    "LOCKSTEP_BIN_DIR=${CMAKE_BINARY_DIR}/bin" "LOCKSTEP_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
+    PMIX_MCA_psec=native "LOCKSTEP_BIN_DIR=${CMAKE_BINARY_DIR}/bin" "LOCKSTEP_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
     "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp:print_suppressions=0"
     "UBSAN_OPTIONS=print_stacktrace=1")
 

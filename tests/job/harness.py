@@ -103,7 +103,8 @@ def run(args, env=None, timeout=60, cwd=None, during=None, stdin=subprocess.DEVN
     # own for MPI's sockets: jobs that end clear a common one under those that start.
     with (tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err,
           tempfile.TemporaryDirectory(prefix="ls", ignore_cleanup_errors=True) as sockets):
-        variables = {"OMPI_MCA_orte_tmpdir_base": sockets, **(env or {})}
+        # And no munge: where its daemon is dead but its socket is left, every mpirun waits for 2 s.
+        variables = {"OMPI_MCA_orte_tmpdir_base": sockets, "PMIX_MCA_psec": "native", **(env or {})}
         begin = time.monotonic()
         process = subprocess.Popen(args, env=clean_environment(variables), cwd=cwd, stdin=stdin,
                                    stdout=out, stderr=err, start_new_session=True)
