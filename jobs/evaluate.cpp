@@ -1,5 +1,3 @@
-#include <ATen/Parallel.h>
-
 #include <cmath>
 #include <optional>
 
@@ -9,10 +7,10 @@
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/fault.hpp"
 #include "lockstep/train/checkpoint.hpp"
-#include "lockstep/train/device.hpp"
 #include "lockstep/train/evaluator.hpp"
 #include "lockstep/train/trainer.hpp"
 #include "trained_model.hpp"
+#include "workplace.hpp"
 
 namespace lockstep::jobs {
 ExitCode run_evaluate(JobContext& context) {
@@ -30,29 +28,25 @@ ExitCode run_evaluate(JobContext& context) {
   const auto set = open_set(control, config.data.test, "data.test");
   comm::agreed_phase(control,
                      [&] { require_like(*set, input, "the checkpoint '" + loaded.folder + "'"); });
-  const train::DeviceChoice device = train::choose_device(config.run.device, control);
-  train::choose_kernels(device.device, config.run.deterministic);
-  const train::ThreadPlan plan = train::plan_threads(config.run.threads, control);
-  at::set_num_threads(plan.threads);
-  const train::TrainingCollectives collectives = train::make_training_collectives(
-      device.device, context.session, control, config.comm.timeout);
+  const Workplace place = take_workplace(context, config);
   const std::string folder = context.command_line.verb_value("report");
   std::shared_ptr<model::Network> network;
   std::optional<train::Evaluator> evaluator;
   comm::agreed_phase(control, [&] {
-    network = build_network(config, input, device.device, collectives.batch_norm());
+    network = build_network(config, input, place.device(), place.collectives.batch_norm());
     train::copy_state(*network, loaded.model);
     evaluator.emplace(*set, all_ids(set->size()), config.train.eval_batch_size,
                       loader_options(config, world, loaded.state.mean, loaded.state.std), control,
-                      device.device);
+                      place.device());
     if (world.is_root() && !folder.empty()) {
       make_report_folder(folder);
     }
   });
-  context.log.info("evaluate",
-                   "checkpoint " + loaded.folder + " (" + config.model.name + " after " +
-                       std::to_string(loaded.state.update) + " updates), device " +
-                       train::device_text(device, plan.threads, config.run.deterministic));
+  context.log.info(
+      "evaluate",
+      "checkpoint " + loaded.folder + " (" + config.model.name + " after " +
+          std::to_string(loaded.state.update) + " updates), device " +
+          train::device_text(place.choice, place.plan.threads, config.run.deterministic));
   report::ConfusionMatrix confusion(static_cast<std::int64_t>(input.classes.size()));
   const report::Scores scores = evaluator->score(*network, &confusion);
   context.log.result("evaluate", "'" + set->folder() + "': " + scores_text(scores));

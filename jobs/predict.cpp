@@ -1,5 +1,3 @@
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -13,14 +11,12 @@
 #include "lockstep/base/fault.hpp"
 #include "lockstep/data/picture_files.hpp"
 #include "lockstep/report/predictions.hpp"
-#include "lockstep/train/device.hpp"
 #include "lockstep/train/predictor.hpp"
 #include "trained_model.hpp"
+#include "workplace.hpp"
 
 namespace lockstep::jobs {
 namespace {
-
-constexpr std::int64_t kBatch = 256;  // pictures at once, over all ranks
 
 /// What predict was asked for besides the configuration.
 struct Request {
@@ -211,17 +207,12 @@ ExitCode run_predict(JobContext& context) {
 
   const InputShape shape{state.classes, state.height, state.width};
   const std::vector<Input> inputs = open_inputs(control, request, shape);
-  const train::DeviceChoice device = train::choose_device(config.run.device, control);
-  train::choose_kernels(device.device, config.run.deterministic);
-  const train::ThreadPlan plan = train::plan_threads(config.run.threads, control);
-  at::set_num_threads(plan.threads);
-  const train::TrainingCollectives collectives = train::make_training_collectives(
-      device.device, context.session, control, config.comm.timeout);
+  const Workplace place = take_workplace(context, config);
   std::shared_ptr<model::Network> network;
   std::unique_ptr<report::PredictionWriter> writer;
   const auto class_count = static_cast<std::int64_t>(shape.classes.size());
   comm::agreed_phase(control, [&] {
-    network = build_network(config, shape, device.device, collectives.batch_norm());
+    network = build_network(config, shape, place.device(), place.collectives.batch_norm());
     train::copy_state(*network, trained->checkpoint.model);
     if (root) {
       writer = std::make_unique<report::PredictionWriter>(request.format, request.output,
@@ -233,9 +224,9 @@ ExitCode run_predict(JobContext& context) {
   std::int64_t all = 0;
   for (const Input& input : inputs) {
     train::Predictor predictor(
-        *input.source, all_ids(input.source->size()), kBatch, request.top,
+        *input.source, all_ids(input.source->size()), config.train.eval_batch_size, request.top,
         loader_options(config, context.session.world(), state.mean, state.std), control,
-        device.device);
+        place.device());
     std::vector<train::Prediction> batch;
     while (predictor.next(*network, batch)) {
       std::map<std::int64_t, std::string> problems = problems_of(control, input, batch);

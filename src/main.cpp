@@ -109,10 +109,7 @@ ExitCode run(const std::vector<std::string>& args, comm::MpiSession& session) {
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  turn_signal_into_error(SIGXFSZ);
+int run_program(int argc, char** argv) {
   try {
     comm::MpiSession session(argc, argv);
     const int rank = session.world().rank;
@@ -134,4 +131,11 @@ int main(int argc, char** argv) {
     say_error(error.what());
     return static_cast<int>(error.code());
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  turn_signal_into_error(SIGXFSZ);
+  end_process(run_program(argc, argv));
 }

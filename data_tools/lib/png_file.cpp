@@ -24,16 +24,11 @@ std::string encode_png(const std::string& file, const data::Image& image) {
   png.width = static_cast<png_uint_32>(image.width);
   png.height = static_cast<png_uint_32>(image.height);
   png.format = PNG_FORMAT_RGB;
-  png_alloc_size_t bytes = 0;
-  std::string encoded;
-  const auto encode = [&](void* out) {
-    const bool done =
-        png_image_write_to_memory(&png, out, &bytes, 0, image.rgb.data(), 0, nullptr) != 0;
-    require(done, "cannot write '" + file + "'", static_cast<const char*>(png.message), kHint);
-  };
-  encode(nullptr);  // how many bytes it takes
-  encoded.resize(bytes);
-  encode(encoded.data());
+  png_alloc_size_t bytes = PNG_IMAGE_PNG_SIZE_MAX(png);  // then what it has taken
+  std::string encoded(bytes, '\0');
+  const bool done =
+      png_image_write_to_memory(&png, encoded.data(), &bytes, 0, image.rgb.data(), 0, nullptr) != 0;
+  require(done, "cannot write '" + file + "'", static_cast<const char*>(png.message), kHint);
   encoded.resize(bytes);
   return encoded;
 }

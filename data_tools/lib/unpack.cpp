@@ -9,6 +9,7 @@
 #include "lib/unpack_names.hpp"
 #include "lib/unpacked_list.hpp"
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/system.hpp"
 #include "lockstep/data/shard_writer.hpp"
 
 namespace lockstep::tools {
@@ -59,6 +60,8 @@ std::vector<UnpackedSample> unpack_samples(const data::ShardSet& set,
     write_png(file, read_checked(set, samples[i].index));
     progress.update(i + 1);
   }
+  // Before an older folder goes for it. All at once: fsync of each picture would take minutes.
+  sync_file_system(staging.path(), "check the disk; nothing was replaced");
   throw_if_stopped();
   staging.commit();
   return samples;

@@ -255,8 +255,8 @@ void add_train(std::vector<Option>& table) {
              "stop after so many epochs without a better model; 0: off")
       .on_resume = Rule::kFree;
   Option& evaluated = train.count("eval_batch_size", &S::eval_batch_size, at_least(1),
-                                  "samples per step of evaluation, over all ranks");
-  evaluated.role = Role::kScoring;
+                                  "samples per step of evaluation or prediction, over all ranks");
+  evaluated.role = Role::kInference;
   evaluated.on_resume = Rule::kFree;
 }
 

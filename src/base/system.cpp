@@ -7,7 +7,10 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <fstream>
+#include <iostream>
 #include <limits>
 
 #include "lockstep/base/check.hpp"
@@ -41,15 +44,30 @@ bool write_at(int descriptor, const void* data, std::size_t bytes, std::int64_t 
   return true;
 }
 
-void sync_folder(const std::string& folder, std::string_view hint) {
+namespace {
+
+/// Calls `sync` with a descriptor of the folder. The error number, 0 for none.
+int with_folder(const std::string& folder, std::string_view hint, int (*sync)(int)) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   require(descriptor >= 0, "cannot open folder '" + folder + "'", errno_text(), hint);
-  int reason = ::fsync(descriptor) == 0 ? 0 : errno;
+  const int reason = sync(descriptor) == 0 ? 0 : errno;
   ::close(descriptor);
+  return reason;
+}
+
+}  // namespace
+
+void sync_folder(const std::string& folder, std::string_view hint) {
+  int reason = with_folder(folder, hint, ::fsync);
   // Some network file systems have no fsync for folders; the files themselves are synced.
   if (reason == EINVAL || reason == ENOSYS || reason == EOPNOTSUPP) reason = 0;
   errno = reason;
   require(reason == 0, "cannot sync folder '" + folder + "'", errno_text(), hint);
+}
+
+void sync_file_system(const std::string& folder, std::string_view hint) {
+  errno = with_folder(folder, hint, ::syncfs);
+  require(errno == 0, "cannot sync the file system of '" + folder + "'", errno_text(), hint);
 }
 
 void turn_signal_into_error(int signal) noexcept {
@@ -58,6 +76,17 @@ void turn_signal_into_error(int signal) noexcept {
     action.sa_handler = SIG_IGN;
     ::sigaction(signal, &action, nullptr);
   }
+}
+
+void end_process(int code) noexcept {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  std::exit(code);
+#else
+  std::cout.flush();
+  std::cerr.flush();
+  std::fflush(nullptr);
+  std::_Exit(code);
+#endif
 }
 
 std::string host_name() {

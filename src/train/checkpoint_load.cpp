@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 
 #include "broadcast_tensors.hpp"
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/durable_file.hpp"
-#include "lockstep/base/json_text.hpp"
 #include "lockstep/train/checkpoint.hpp"
 #include "manifest.hpp"
 #include "training_state.hpp"
@@ -34,14 +33,12 @@ std::string resolve(const std::string& path) {
                      "give a folder such as runs/NAME/checkpoints/epoch-..., or the file best or "
                      "latest beside them");
   }
-  const std::string text = read_file(path);
-  const auto json =
-      json_fault(text).empty() ? nlohmann::json::parse(text, nullptr, false) : nlohmann::json();
-  if (!json.is_object() || !json.contains("checkpoint") || !json["checkpoint"].is_string()) {
+  const std::optional<Pointer> pointer = read_pointer(path);
+  if (!pointer) {
     throw UsageError("'" + path + "' is no checkpoint", "it is neither a folder nor a pointer file",
                      "give a checkpoint folder, or the file best or latest beside them");
   }
-  const auto name = json["checkpoint"].get<std::string>();
+  const std::string& name = pointer->name;
   std::string folder = (fs::path(path).parent_path() / name).string();
   if (name.empty() || name == ".." || name.find('/') != std::string::npos) {
     throw Error("pointer '" + path + "' is damaged",
@@ -49,8 +46,7 @@ std::string resolve(const std::string& path) {
                 "name the checkpoint folder itself");
   }
   const std::string manifest = read_file(folder + "/" + kManifestFile);
-  const auto digest = json.find("manifest_xxh3_128");
-  if (digest == json.end() || *digest != xxh3_128(manifest.data(), manifest.size())) {
+  if (pointer->manifest_digest != xxh3_128(manifest.data(), manifest.size())) {
     throw Error("checkpoint '" + folder + "' is not the one that '" + path + "' was written for",
                 "the digest of its manifest differs", "name the checkpoint folder itself");
   }

@@ -3,14 +3,12 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/durable_file.hpp"
-#include "lockstep/base/json_text.hpp"
 #include "lockstep/train/checkpoint.hpp"
 #include "manifest.hpp"
 #include "training_state.hpp"
@@ -26,24 +24,6 @@ std::string name_of(std::int64_t epoch, std::int64_t update, std::int64_t attemp
   std::snprintf(text.data(), text.size(), "epoch-%04lld_update-%08lld",
                 static_cast<long long>(epoch), static_cast<long long>(update));
   return text.data() + (attempt > 1 ? "_attempt-" + std::to_string(attempt) : std::string());
-}
-
-std::string pointer_text(const std::string& folder, const std::string& name) {
-  const std::string manifest = read_file(folder + "/" + name + "/" + kManifestFile);
-  const nlohmann::ordered_json json = {
-      {"checkpoint", name}, {"manifest_xxh3_128", xxh3_128(manifest.data(), manifest.size())}};
-  return json.dump() + "\n";
-}
-
-std::string pointed_name(const std::string& pointer) {
-  if (!fs::exists(pointer)) {
-    return {};
-  }
-  const std::string text = read_file(pointer);
-  const auto json =
-      json_fault(text).empty() ? nlohmann::json::parse(text, nullptr, false) : nlohmann::json();
-  const auto named = json.is_object() ? json.find("checkpoint") : json.end();
-  return named != json.end() && named->is_string() ? named->get<std::string>() : std::string();
 }
 
 /// A checkpoint folder, by its name.
@@ -142,7 +122,9 @@ CheckpointStore::CheckpointStore(std::string folder, std::int64_t keep_last,
   require(!error, "cannot make folder '" + folder_ + "'", error.message(),
           "give write permission or choose another run.root");
   sweep();
-  best_ = pointed_name(path_of("best"));
+  if (fs::exists(path_of("best"))) {
+    best_ = read_pointer(path_of("best")).value_or(Pointer{}).name;
+  }
   if (!best_.empty() && !fs::exists(path_of(best_) + "/" + kManifestFile)) {
     best_.clear();
   }

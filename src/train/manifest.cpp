@@ -17,6 +17,8 @@
 namespace lockstep::train {
 namespace {
 
+constexpr const char* kPointerName = "checkpoint";
+constexpr const char* kPointerDigest = "manifest_xxh3_128";
 constexpr const char* kHint = "use another checkpoint of the run, or copy this one again";
 
 std::string text_of(const XXH128_hash_t& hash) {
@@ -127,6 +129,29 @@ void check_manifest(const std::string& folder, const std::vector<std::string>& n
   } catch (const nlohmann::json::exception& error) {
     refuse(error.what());
   }
+}
+
+std::string pointer_text(const std::string& folder, const std::string& name) {
+  const std::string manifest = read_file(folder + "/" + name + "/" + kManifestFile);
+  const nlohmann::ordered_json json = {
+      {kPointerName, name}, {kPointerDigest, xxh3_128(manifest.data(), manifest.size())}};
+  return json.dump() + "\n";
+}
+
+std::optional<Pointer> read_pointer(const std::string& file) {
+  const std::string text = read_file(file);
+  if (!json_fault(text).empty()) {
+    return std::nullopt;
+  }
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto text_of_key = [&](const char* key) -> std::optional<std::string> {
+    const auto found = json.is_object() ? json.find(key) : json.end();
+    return found != json.end() && found->is_string() ? std::optional(found->get<std::string>())
+                                                     : std::nullopt;
+  };
+  const std::optional<std::string> name = text_of_key(kPointerName);
+  return name ? std::optional(Pointer{*name, text_of_key(kPointerDigest).value_or(std::string())})
+              : std::nullopt;
 }
 
 }  // namespace lockstep::train

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,5 +19,18 @@ inline constexpr const char* kManifestFile = "MANIFEST.json";
 /// Checks every file of folder/MANIFEST.json, and that the `needed` ones are among them; throws
 /// Error naming the first that does not hold. Other files in the folder are let be.
 void check_manifest(const std::string& folder, const std::vector<std::string>& needed);
+
+/// A pointer file (best, latest): the checkpoint folder beside it and the digest of its manifest.
+struct Pointer {
+  std::string name;
+  std::string manifest_digest;
+};
+
+/// The text of a pointer to `name`, whose folder lies in `folder`. Throws Error.
+[[nodiscard]] std::string pointer_text(const std::string& folder, const std::string& name);
+
+/// What a pointer file says; none when it is no pointer. The name is as the file has it. Throws
+/// Error when the file cannot be read.
+[[nodiscard]] std::optional<Pointer> read_pointer(const std::string& file);
 
 }  // namespace lockstep::train

@@ -29,13 +29,22 @@ struct TypeName {
   at::ScalarType type;
   const char* name;
 };
-constexpr std::array<TypeName, 3> kTypes{
-    {{at::kFloat, "F32"}, {at::kDouble, "F64"}, {at::kLong, "I64"}}};
+// The first ones are written, too; the others come with weights from elsewhere.
+constexpr std::array<TypeName, 9> kTypes{{{at::kFloat, "F32"},
+                                          {at::kDouble, "F64"},
+                                          {at::kLong, "I64"},
+                                          {at::kHalf, "F16"},
+                                          {at::kBFloat16, "BF16"},
+                                          {at::kInt, "I32"},
+                                          {at::kShort, "I16"},
+                                          {at::kChar, "I8"},
+                                          {at::kByte, "U8"}}};
+constexpr std::size_t kWritten = 3;
 
 const char* name_of(at::ScalarType type, const std::string& tensor) {
-  for (const TypeName& entry : kTypes) {
-    if (entry.type == type) {
-      return entry.name;
+  for (std::size_t i = 0; i < kWritten; ++i) {
+    if (kTypes[i].type == type) {
+      return kTypes[i].name;
     }
   }
   throw Error("cannot save tensor '" + tensor + "'", "its type has no place in the file",

@@ -112,6 +112,14 @@ def test_ranks_that_see_other_inputs_end_at_once(best, photos, tiny_set, tmp_pat
         assert result.text.count("error:") == 1, result.explain()
 
 
+def test_samples_at_once_change_no_answer(best, photos):
+    one, other = (rows(predict(2, best, photos, format="csv", **more).ok().out)
+                  for more in ({}, {"train.eval_batch_size": 7}))
+    for a, b in zip(one, other, strict=True):
+        assert (a["path"], a["class_1"]) == (b["path"], b["class_1"])
+        assert float(a["probability_1"]) == pytest.approx(float(b["probability_1"]), abs=1e-6)
+
+
 def test_probabilities(best, photos):
     for row in rows(predict(0, best, photos, format="csv", top=99).ok().out):
         values = [float(row[f"probability_{i}"]) for i in (1, 2, 3)]

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/system.hpp"
 #include "lockstep/train/checkpoint.hpp"
 
 namespace {
@@ -59,9 +60,7 @@ std::int64_t newest(const train::CheckpointStore& store) {
   return epoch;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   try {
     require(argc == 3, "wrong use", "two arguments are needed", "save|check FOLDER");
     train::CheckpointStore store(argv[2], 1, 0);
@@ -84,3 +83,7 @@ int main(int argc, char** argv) {
     return 1;
   }
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { end_process(run(argc, argv)); }

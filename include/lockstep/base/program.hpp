@@ -11,11 +11,12 @@ namespace lockstep {
 /// What an option is about. The option table gives each key one role, a verb names the roles that
 /// it takes.
 enum class OptionRole {
-  kNetwork,   ///< what the weights of a checkpoint belong to
-  kNumerics,  ///< how a trained network computes: number format, layout, normalisation
-  kMachine,   ///< where and how a verb runs: device, threads, waiting, logging
-  kScoring,   ///< what a model is scored on
-  kTraining,  ///< all that steers training alone
+  kNetwork,    ///< what the weights of a checkpoint belong to
+  kNumerics,   ///< how a trained network computes: number format, layout, normalisation
+  kMachine,    ///< where and how a verb runs: device, threads, waiting, logging
+  kInference,  ///< how a trained network is run: samples at once
+  kScoring,    ///< what a model is scored on
+  kTraining,   ///< all that steers training alone
 };
 
 /// An option that belongs to some verbs and is no key of the configuration: --checkpoint PATH.

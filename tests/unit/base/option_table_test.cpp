@@ -173,7 +173,8 @@ TEST(OptionTable, RolesSayWhatIsPartOfAModelAndWhatOfAMachine) {
             (Names{"run.device", "run.deterministic", "run.threads", "run.log_level",
                    "data.threads", "data.prefetch", "comm.timeout", "fault.point", "fault.rank",
                    "fault.action", "fault.step", "fault.seconds"}));
-  EXPECT_EQ(keys(OptionRole::kScoring), (Names{"data.test", "train.eval_batch_size"}));
+  EXPECT_EQ(keys(OptionRole::kInference), (Names{"train.eval_batch_size"}));
+  EXPECT_EQ(keys(OptionRole::kScoring), (Names{"data.test"}));
 }
 
 TEST(OptionTable, HidesOnlyTheSectionsForTests) {

@@ -9,7 +9,9 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <iostream>
 
 #include "lockstep/base/check.hpp"
 #include "temp_folder.hpp"
@@ -106,6 +108,25 @@ TEST(System, AFolderThatCannotBeSyncedIsAnError) {
     EXPECT_EQ(text.find("Success"), std::string::npos) << text;
   }
   g_fsync_error = 0;
+}
+
+TEST(SyncFileSystem, NamesAFolderThatIsNotThere) {
+  const TempFolder folder;
+  EXPECT_NO_THROW(sync_file_system(folder.path("."), "the hint"));
+  EXPECT_THROW(sync_file_system(folder.path("away"), "the hint"), Error);
+}
+
+TEST(EndProcess, FlushesAndSkipsTheDestructorsOfGlobals) {
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  const auto leave = [](int code) {
+    std::clog << "all of it" << std::flush;
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    std::atexit([] { std::abort(); });
+#endif
+    end_process(code);
+  };
+  EXPECT_EXIT(leave(0), ::testing::ExitedWithCode(0), "all of it");
+  EXPECT_EXIT(leave(85), ::testing::ExitedWithCode(85), "all of it");
 }
 
 TEST(System, TheHostHasAName) { EXPECT_FALSE(host_name().empty()); }

@@ -103,6 +103,33 @@ TEST(SafetensorsTest, TheFileIsAsTheFormatSays) {
   }
 }
 
+/// A file of one tensor, written by hand.
+std::string one_tensor(const char* dtype, const at::Tensor& tensor) {
+  std::string header = std::string(R"({"w":{"dtype":")") + dtype + R"(","shape":[)" +
+                       std::to_string(tensor.numel()) + R"(],"data_offsets":[0,)" +
+                       std::to_string(tensor.nbytes()) + "]}}";
+  header.resize((header.size() + 7) / 8 * 8, ' ');
+  const std::uint64_t length = header.size();
+  std::string file(reinterpret_cast<const char*>(&length), sizeof length);
+  file += header;
+  return file.append(static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes());
+}
+
+TEST(SafetensorsTest, TypesOfWeightsFromElsewhere) {
+  const TempFolder folder;
+  const at::Tensor values = at::tensor({1.5, 2.0, 100.0});
+  for (const auto& [dtype, type] :
+       {std::pair("F16", at::kHalf), std::pair("BF16", at::kBFloat16), std::pair("I32", at::kInt),
+        std::pair("I16", at::kShort), std::pair("I8", at::kChar), std::pair("U8", at::kByte)}) {
+    const at::Tensor written = values.to(type);
+    std::ofstream(folder.path(dtype), std::ios::binary) << one_tensor(dtype, written);
+    const NamedTensors read = read_safetensors(folder.path(dtype));
+    ASSERT_EQ(read.size(), 1U) << dtype;
+    EXPECT_EQ(read[0].second.scalar_type(), type) << dtype;
+    EXPECT_TRUE(at::equal(read[0].second, written)) << dtype;
+  }
+}
+
 TEST(SafetensorsTest, WhatCannotBeWritten) {
   const TempFolder folder;
   const auto writing = [&](const NamedTensors& tensors) {
