@@ -122,9 +122,7 @@ CheckpointStore::CheckpointStore(std::string folder, std::int64_t keep_last,
   require(!error, "cannot make folder '" + folder_ + "'", error.message(),
           "give write permission or choose another run.root");
   sweep();
-  if (fs::exists(path_of("best"))) {
-    best_ = read_pointer(path_of("best")).value_or(Pointer{}).name;
-  }
+  best_ = read_pointer(path_of("best")).value_or(Pointer{}).name;
   if (!best_.empty() && !fs::exists(path_of(best_) + "/" + kManifestFile)) {
     best_.clear();
   }
@@ -217,7 +215,7 @@ void CheckpointStore::prune() {
     return;
   }
   const std::vector<Saved> saved = saved_in(folder_);
-  const std::string latest = pointed_name(path_of("latest"));
+  const std::string latest = read_pointer(path_of("latest")).value_or(Pointer{}).name;
   // Of those that name the same epoch the ones of the fewest updates were saved at its end, the
   // others inside the next.
   std::map<std::int64_t, std::int64_t> ends;

@@ -139,6 +139,9 @@ std::string pointer_text(const std::string& folder, const std::string& name) {
 }
 
 std::optional<Pointer> read_pointer(const std::string& file) {
+  if (!std::filesystem::exists(file)) {
+    return std::nullopt;
+  }
   const std::string text = read_file(file);
   if (!json_fault(text).empty()) {
     return std::nullopt;

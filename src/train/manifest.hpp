@@ -29,8 +29,8 @@ struct Pointer {
 /// The text of a pointer to `name`, whose folder lies in `folder`. Throws Error.
 [[nodiscard]] std::string pointer_text(const std::string& folder, const std::string& name);
 
-/// What a pointer file says; none when it is no pointer. The name is as the file has it. Throws
-/// Error when the file cannot be read.
+/// What a pointer file says; none when there is no such file, or it is no pointer. The name is as
+/// the file has it. Throws Error when the file cannot be read.
 [[nodiscard]] std::optional<Pointer> read_pointer(const std::string& file);
 
 }  // namespace lockstep::train
