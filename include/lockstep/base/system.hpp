@@ -30,9 +30,9 @@ void sync_file_system(const std::string& folder, std::string_view hint);
 /// the size of files).
 void turn_signal_into_error(int signal) noexcept;
 
-/// Ends a program in which everything is closed: flushes the standard streams and leaves without the
-/// destructors of globals. LibTorch's would take its operators apart one by one, for a third of the
-/// processor time of a short run. (Under a sanitizer they run: its own checks come with them.)
+/// Ends a program in which everything is closed: flushes the standard streams and leaves without
+/// the destructors of globals. LibTorch's would take its operators apart one by one, for a third of
+/// the processor time of a short run. (Under a sanitizer they run: its own checks come with them.)
 [[noreturn]] void end_process(int code) noexcept;
 
 /// Name of this machine; "unknown" when it has none.
