@@ -93,6 +93,14 @@ optim::OptimizerOptions optimizer_options(const RunConfig& config) {
   return options;
 }
 
+std::int64_t total_updates(const RunConfig& config, const train::TrainingState& state,
+                           std::int64_t updates_per_epoch) {
+  const std::int64_t left = std::max<std::int64_t>(config.train.epochs - state.epoch, 0);
+  const std::int64_t total =
+      std::max<std::int64_t>(state.update - state.running.updates + left * updates_per_epoch, 1);
+  return config.train.max_updates > 0 ? std::min(total, config.train.max_updates) : total;
+}
+
 optim::ScheduleOptions schedule_options(const RunConfig& config, std::int64_t updates_per_epoch) {
   const auto updates_of = [&](double epochs) {
     // More than any run has, and far from the limits of the type.
@@ -103,10 +111,7 @@ optim::ScheduleOptions schedule_options(const RunConfig& config, std::int64_t up
   options.name = config.schedule.name;
   options.lr = config.optim.lr;
   options.min_lr = config.schedule.min_lr;
-  options.total_updates = config.train.epochs * updates_per_epoch;
-  if (config.train.max_updates > 0) {
-    options.total_updates = std::min(options.total_updates, config.train.max_updates);
-  }
+  options.total_updates = total_updates(config, {}, updates_per_epoch);
   options.warmup_updates = updates_of(config.schedule.warmup_epochs);
   options.warmup_start = config.schedule.warmup_start;
   options.step_updates = std::max<std::int64_t>(1, updates_of(config.schedule.step_epochs));

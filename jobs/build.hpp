@@ -44,6 +44,11 @@ struct InputShape {
 [[nodiscard]] optim::ScheduleOptions schedule_options(const RunConfig& config,
                                                       std::int64_t updates_per_epoch);
 
+/// Updates of a run that goes on from `state`: those done, and those of the epochs that are left.
+/// (A batch size that has changed gives them another number.)
+[[nodiscard]] std::int64_t total_updates(const RunConfig& config, const train::TrainingState& state,
+                                         std::int64_t updates_per_epoch);
+
 [[nodiscard]] comm::BucketOptions bucket_options(const RunConfig& config);
 [[nodiscard]] train::TrainerOptions trainer_options(const RunConfig& config);
 [[nodiscard]] train::FitOptions fit_options(const RunConfig& config);

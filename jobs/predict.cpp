@@ -245,7 +245,7 @@ ExitCode run_predict(JobContext& context) {
           if (writer && problem == problems.end()) {
             writer->write(row_of(prediction, input, shape.classes));
           } else if (writer) {
-            context.log.warning("predict", problem->second);
+            context.log.error("predict", problem->second);
           }
         }
       });

@@ -9,6 +9,7 @@
 
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/config_changes.hpp"
+#include "lockstep/report/lease_watch.hpp"
 
 namespace lockstep::jobs {
 namespace {
@@ -29,14 +30,14 @@ std::string joined(const std::vector<std::string>& lines) {
 }
 
 /// On rank 0: the folder, and what it says of a checkpoint to go on from.
-void open_on_root(const RunConfig& config, RunPlace& place) {
+void open_on_root(const RunConfig& config, const std::string& silent_lease, RunPlace& place) {
   const bool go_on = config.run.resume == kResumeAuto;
   if (!go_on && config.run.resume != kResumeNone) {
     place.from = train::load_checkpoint(config.run.resume, train::LoadParts::kAll);
   }
   place.folder = std::make_unique<report::RunFolder>(
       config.run.root, config.run.name, default_suffix(config),
-      go_on ? report::Existing::kGoOn : report::Existing::kRefuse);
+      go_on ? report::Existing::kGoOn : report::Existing::kRefuse, silent_lease);
   place.path = place.folder->path();
   place.checkpoints = std::make_unique<train::CheckpointStore>(
       place.path + "/checkpoints", config.checkpoint.keep_last, config.checkpoint.keep_every);
@@ -51,28 +52,21 @@ std::string number(double value) {
   return text.data();
 }
 
-/// Compares the loss of the probe with the one saved, and says so. Collective.
-void check_probe(JobContext& context, const train::TrainingState& state, train::Evaluator& probe,
-                 model::Network& network) {
-  // Devices and instruction sets add in another order; anything beyond is another model.
-  constexpr double kRounding = 1e-3;
-  const double loss = probe.score(network).loss;
-  if (!state.probe_loss) {
-    if (context.session.world().is_root()) {
-      context.log.warning("run", "the loss of the probe pictures was not finite when it was saved");
-    }
-    return;
+/// The lease of the folder that another machine has not renewed, on rank 0. Ranks look in slices of
+/// time, so that none waits longer for another than it may. Collective.
+std::string watch_lease(JobContext& context) {
+  constexpr std::chrono::seconds kSlice{1};
+  const RunConfig::Run& run = context.command_line.config.run;
+  comm::Collectives& control = context.control;
+  std::optional<report::LeaseWatch> watch;
+  if (control.world().is_root()) {
+    watch.emplace((std::filesystem::path(run.root) / run.name).string());
   }
-  const double saved = *state.probe_loss;
-  const std::string both = number(loss) + ", saved " + number(saved);
-  if (!(std::abs(loss - saved) <= kRounding * std::max(1.0, std::abs(saved)))) {
-    throw comm::AgreedError(
-        "the model is not the one that was saved (the loss of the probe pictures is " + both +
-            ") - use the program, the training set and the device of before, or begin a new run",
-        ExitCode::kFailed, 0);
+  for (std::int64_t unsure = 1; unsure > 0;) {
+    unsure = watch && watch->look(kSlice) == report::LeaseWatch::Finding::kUnknown ? 1 : 0;
+    unsure = control.max(unsure);
   }
-  context.log.info("run", "loss of the probe pictures " + both +
-                              (loss == saved ? ": equal" : ": equal to rounding"));
+  return watch ? watch->silent() : std::string();
 }
 
 }  // namespace
@@ -80,9 +74,11 @@ void check_probe(JobContext& context, const train::TrainingState& state, train::
 RunPlace open_run_place(JobContext& context) {
   comm::Collectives& control = context.control;
   RunPlace place;
+  const bool go_on = context.command_line.config.run.resume == kResumeAuto;
+  const std::string silent_lease = go_on ? watch_lease(context) : std::string();
   comm::agreed_phase(control, [&] {
     if (control.world().is_root()) {
-      open_on_root(context.command_line.config, place);
+      open_on_root(context.command_line.config, silent_lease, place);
     }
   });
   place.path = control.broadcast(place.path);
@@ -140,9 +136,11 @@ void require_fit(JobContext& context, const train::LoadedCheckpoint& from,
 
 train::TrainingState restore(RunPlace& place, const train::TrainingState& fresh,
                              model::Network& network, optim::Optimizer& optimizer) {
-  const train::LoadedCheckpoint& from = *place.from;
+  train::LoadedCheckpoint& from = *place.from;
   train::copy_state(network, from.model);
   optimizer.load(from.optimizer, from.optimizer_steps);
+  from.model.clear();  // held twice else, to the end of the run
+  from.optimizer.clear();
   train::TrainingState state = fresh;
   state.epoch = from.state.epoch;
   state.update = from.state.update;
@@ -185,13 +183,46 @@ void require_whole_epochs(const train::TrainingState& state, const train::FitOpt
   }
 }
 
-void go_on(JobContext& context, RunPlace& place, train::Evaluator& probe, model::Network& network,
-           train::TrainingState& state) {
+void require_more_or_best(const RunPlace& place, const train::TrainingState& state,
+                          const train::FitOptions& options, std::int64_t total_updates) {
+  if (!place.checkpoints || !train::is_finished(state, options, total_updates) ||
+      place.checkpoints->holds(state.best_checkpoint)) {
+    return;
+  }
+  throw UsageError("there is nothing left to train, and no best model to keep",
+                   "all updates are done, and the best model of before was chosen on another "
+                   "data.val or lies in another folder",
+                   "raise train.epochs, or evaluate the checkpoint itself");
+}
+
+void check_probe(JobContext& context, const RunPlace& place, const train::TrainingState& state,
+                 train::Evaluator& probe, model::Network& network) {
+  context.log.info("run", "goes on from " + place.from->folder + ": " +
+                              std::to_string(state.epoch) + " epochs and " +
+                              std::to_string(state.update) + " updates are done");
+  // Devices and instruction sets add in another order; anything beyond is another model.
+  constexpr double kRounding = 1e-3;
+  const double loss = probe.score(network).loss;
+  if (!state.probe_loss) {
+    if (context.session.world().is_root()) {
+      context.log.warning("run", "the loss of the probe pictures was not finite when it was saved");
+    }
+    return;
+  }
+  const double saved = *state.probe_loss;
+  const std::string both = number(loss) + ", saved " + number(saved);
+  if (!(std::abs(loss - saved) <= kRounding * std::max(1.0, std::abs(saved)))) {
+    throw comm::AgreedError(
+        "the model is not the one that was saved (the loss of the probe pictures is " + both +
+            ") - use the program, the training set and the device of before, or begin a new run",
+        ExitCode::kFailed, 0);
+  }
+  context.log.info("run", "loss of the probe pictures " + both +
+                              (loss == saved ? ": equal" : ": equal to rounding"));
+}
+
+void take_over_best(JobContext& context, RunPlace& place, train::TrainingState& state) {
   comm::Collectives& control = context.control;
-  report::RunLog& log = context.log;
-  log.info("run", "goes on from " + place.from->folder + ": " + std::to_string(state.epoch) +
-                      " epochs and " + std::to_string(state.update) + " updates are done");
-  check_probe(context, state, probe, network);
   std::int64_t best_is_there = 0;
   comm::agreed_phase(control, [&] {
     if (place.checkpoints) {
@@ -200,8 +231,8 @@ void go_on(JobContext& context, RunPlace& place, train::Evaluator& probe, model:
   });
   if (control.max(best_is_there) == 0 && !state.best_checkpoint.empty()) {
     if (control.world().is_root()) {
-      log.warning("run", "the best model so far, " + state.best_checkpoint +
-                             ", is not in this run's folder: the best is chosen anew");
+      context.log.warning("run", "the best model so far, " + state.best_checkpoint +
+                                     ", is not in this run's folder: the best is chosen anew");
     }
     state.best_checkpoint.clear();
     state.best_score.reset();

@@ -43,15 +43,23 @@ void log_warnings(JobContext& context, RunPlace& place);
 void require_whole_epochs(const train::TrainingState& state, const train::FitOptions& options,
                           std::int64_t total_updates);
 
-/// Brings network and optimizer to where the checkpoint left them; returns the state to go on from.
-/// Throws Error naming what does not fit.
+/// Refuses a run with nothing left to train that would be left without a best model. On rank 0.
+/// Throws UsageError.
+void require_more_or_best(const RunPlace& place, const train::TrainingState& state,
+                          const train::FitOptions& options, std::int64_t total_updates);
+
+/// Brings network and optimizer to where the checkpoint left them, and lets go of its tensors;
+/// returns the state to go on from. Throws Error naming what does not fit.
 [[nodiscard]] train::TrainingState restore(RunPlace& place, const train::TrainingState& fresh,
                                            model::Network& network, optim::Optimizer& optimizer);
 
-/// Says on rank 0 what the run goes on from, compares the loss of the probe with the one saved, and
-/// lets the folder's best model be the one of the checkpoint. A best model that was not carried
-/// along (run.resume=PATH, or lost) counts no more: `state` is changed. Collective.
-void go_on(JobContext& context, RunPlace& place, train::Evaluator& probe, model::Network& network,
-           train::TrainingState& state);
+/// Says what the run goes on from and compares the loss of the probe with the one saved. Changes
+/// nothing. Collective; another loss is an AgreedError.
+void check_probe(JobContext& context, const RunPlace& place, const train::TrainingState& state,
+                 train::Evaluator& probe, model::Network& network);
+
+/// Lets the folder's best model be the one of the checkpoint. One that was not carried along
+/// (run.resume=PATH, or lost) counts no more: `state` is changed. Collective.
+void take_over_best(JobContext& context, RunPlace& place, train::TrainingState& state);
 
 }  // namespace lockstep::jobs

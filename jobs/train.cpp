@@ -79,45 +79,54 @@ void score_test_set(JobContext& context, const RunPlace& place, const TrainingDa
   report_classes(context, confusion, state.classes, place.path);
 }
 
-/// A run that can begin: where it stands and what it writes.
-struct Opened {
-  train::TrainingState state;
+/// Brings a run to where it begins or goes on; nothing but its log is touched. Collective; failures
+/// are agreed.
+train::TrainingState begin_state(JobContext& context, RunPlace& place,
+                                 const train::TrainingState& fresh, TrainingPlan& plan,
+                                 const train::FitOptions& options) {
+  train::TrainingState state = fresh;
+  comm::agreed_phase(context.control, [&] {
+    context.log.add_file(place.path + "/train.log");
+    if (place.from) {
+      log_warnings(context, place);
+      require_fit(context, *place.from, fresh);
+      state = restore(place, fresh, *plan.network, *plan.optimizer);
+      log_warnings(context, place);
+      plan.schedule.total_updates =
+          total_updates(context.command_line.config, state, plan.sampler->updates_per_epoch());
+      require_whole_epochs(state, options, plan.schedule.total_updates);
+      require_more_or_best(place, state, options, plan.schedule.total_updates);
+    }
+  });
+  return state;
+}
+
+/// What a run writes beside its checkpoints.
+struct Outputs {
   std::unique_ptr<report::MetricsWriter> metrics;  ///< rank 0
   std::optional<train::Recorder> recorder;
 };
 
-/// Restores what the run goes on from, then opens what it writes: nothing but the log is touched
-/// before it is known that it can go on. Collective; failures are agreed.
-Opened open_run(JobContext& context, RunPlace& place, const train::TrainingState& fresh,
-                TrainingPlan& plan, const train::FitOptions& options) {
+/// From here on the folder is this run's. Collective; failures are agreed.
+Outputs open_outputs(JobContext& context, RunPlace& place, const train::TrainingState& state,
+                     const TrainingPlan& plan, const train::FitOptions& options) {
   const RunConfig& config = context.command_line.config;
-  const bool root = context.session.world().is_root();
-  Opened opened{fresh, nullptr, std::nullopt};
+  Outputs outputs;
   comm::agreed_phase(context.control, [&] {
-    if (root) {
-      context.log.add_file(place.path + "/train.log");
-    }
-    if (place.from) {
-      log_warnings(context, place);
-      require_fit(context, *place.from, fresh);
-      opened.state = restore(place, fresh, *plan.network, *plan.optimizer);
-      log_warnings(context, place);
-      require_whole_epochs(opened.state, options, plan.schedule.total_updates);
-    }
-    opened.recorder.emplace(config.record.dir, config.record.updates, context.control);
-    if (root) {
+    outputs.recorder.emplace(config.record.dir, config.record.updates, context.control);
+    if (context.session.world().is_root()) {
       replace_durable(place.path + "/config.cfg", to_text(config));
       // The row of an epoch that max_updates cut short belongs to a run that is over.
-      const bool cut = opened.state.running.validated &&
-                       train::is_finished(opened.state, options, plan.schedule.total_updates);
-      opened.metrics =
-          std::make_unique<report::MetricsWriter>(place.path, opened.state.epoch + (cut ? 1 : 0));
+      const bool cut = state.running.validated &&
+                       train::is_finished(state, options, plan.schedule.total_updates);
+      outputs.metrics =
+          std::make_unique<report::MetricsWriter>(place.path, state.epoch + (cut ? 1 : 0));
     }
   });
   if (place.folder) {
     place.folder->keep();
   }
-  return opened;
+  return outputs;
 }
 
 /// Says what will be trained, where, and on what; `weights` is what was taken of model.weights.
@@ -183,16 +192,20 @@ ExitCode run_train(JobContext& context) {
   comm::agreed_phase(control, [&] { machinery.emplace(context, sets, plan, workplace, loading); });
 
   const train::FitOptions options = fit_options(config);
-  Opened opened =
-      open_run(context, place, fresh_state(sets, loading, world.size, workplace.plan.threads), plan,
-               options);
+  train::TrainingState state =
+      begin_state(context, place, fresh_state(sets, loading, world.size, workplace.plan.threads),
+                  plan, options);
   log_start(context, place.path, sets, plan, workplace, weights_text);
   log.debug("train", std::to_string(machinery->reducer.bucket_count()) + " gradient buckets");
   if (place.from) {
-    go_on(context, place, machinery->probe, *plan.network, opened.state);
+    check_probe(context, place, state, machinery->probe, *plan.network);
   }
-  if (opened.recorder->active()) {
-    opened.recorder->initial(*plan.network, record_meta(config, opened.state, *plan.network));
+  Outputs outputs = open_outputs(context, place, state, plan, options);
+  if (place.from) {
+    take_over_best(context, place, state);
+  }
+  if (outputs.recorder->active()) {
+    outputs.recorder->initial(*plan.network, record_meta(config, state, *plan.network));
   }
 
   const report::ProgressMode mode =
@@ -209,14 +222,14 @@ ExitCode run_train(JobContext& context) {
                         .trainer = machinery->trainer,
                         .val = machinery->val ? &*machinery->val : nullptr,
                         .probe = machinery->probe,
-                        .recorder = *opened.recorder,
+                        .recorder = *outputs.recorder,
                         .stop = stop,
-                        .metrics = opened.metrics.get(),
+                        .metrics = outputs.metrics.get(),
                         .checkpoints = place.checkpoints.get(),
                         .folder = place.folder.get(),
                         .progress = report::Progress(mode, config.run.progress_interval),
                         .schedule = plan.schedule,
-                        .state = opened.state};
+                        .state = state};
   const train::FitResult result = train::fit(parts);
 
   if (result.stopped) {
@@ -228,8 +241,10 @@ ExitCode run_train(JobContext& context) {
   if (sets.test) {
     score_test_set(context, place, sets, result.state, *plan.network, loading, workplace.device());
   }
-  log.info("train", "done: " + std::to_string(result.state.update) + " updates; best model in " +
-                        place.path + "/checkpoints/best");
+  log.info("train", "done: " + std::to_string(result.state.update) + " updates; " +
+                        (result.state.best_checkpoint.empty()
+                             ? "no best model was kept"
+                             : "best model in " + place.path + "/checkpoints/best"));
   return ExitCode::kDone;
 }
 

@@ -63,8 +63,8 @@ case "$launcher" in
     ;;
 esac
 
-# Runs a step and passes the grace signal on to it. (wait returns early when a signal comes.)
-run_step() {
+# Trains, and passes the grace signal on. (wait returns early when a signal comes.)
+train() {
   local code=0 step
   "${launch[@]}" "$@" &
   step=$!
@@ -78,13 +78,13 @@ run_step() {
     again=0
     kill -0 "$step" 2>/dev/null || break
   done
-  trap - USR1
+  trap '' USR1
   return "$code"
 }
 
 echo "$(date '+%F %T') job $SLURM_JOB_ID: $SLURM_NTASKS ranks on $SLURM_JOB_NUM_NODES nodes, $threads cores each, by $launcher"
 code=0
-run_step "$bin/lockstep" train --config configs/cifar_resnet18.cfg --run.name "$name" \
+train "$bin/lockstep" train --config configs/cifar_resnet18.cfg --run.name "$name" \
   --run.resume auto --run.root runs --run.threads "$threads" --data.train shards/train \
   --data.test shards/test "$@" || code=$?
 if [[ $code -eq 85 ]]; then
@@ -95,6 +95,8 @@ elif [[ $code -ne 0 ]]; then
   exit "$code"
 fi
 
-run_step "$bin/lockstep" evaluate --checkpoint "runs/$name/checkpoints/best" \
+# Nothing is left that could be saved: a grace signal is let pass, and evaluation ends in time or not.
+trap '' USR1
+"${launch[@]}" "$bin/lockstep" evaluate --checkpoint "runs/$name/checkpoints/best" \
   --data.test shards/test --run.threads "$threads"
 echo "$(date '+%F %T') job $SLURM_JOB_ID: done, results in $PWD/runs/$name"

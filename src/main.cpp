@@ -104,7 +104,10 @@ ExitCode run(const std::vector<std::string>& args, comm::MpiSession& session) {
     comm::all_agree(*control, "");
     return code;
   } catch (const std::exception& error) {
-    log.record(report::Level::kError, "run", message_of(error));
+    // Of a failure that all know, rank 0 keeps the record.
+    if (world.is_root() || dynamic_cast<const comm::AgreedError*>(&error) == nullptr) {
+      log.record(report::Level::kError, "run", message_of(error));
+    }
     throw;
   }
 }

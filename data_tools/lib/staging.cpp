@@ -8,7 +8,9 @@
 #include <cerrno>
 #include <filesystem>
 #include <iostream>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/system.hpp"
@@ -28,6 +30,8 @@ std::string place_of(std::string path) {
   return path;
 }
 
+constexpr const char* kReplaced = ".old";  // the end of the name of what a new folder replaces
+
 std::string this_process() { return std::to_string(::getpid()) + "-" + host_name(); }
 
 /// Process and host of a folder's name "PREFIX<pid>-<host>"; pid 0 when it has another form.
@@ -42,20 +46,51 @@ std::pair<int, std::string> owner_of(const std::string& name, const std::string&
   return {std::stoi(pid), name.substr(dash + 1)};
 }
 
-void remove_leftovers(const fs::path& destination, const Product& product) {
+/// What a run that was killed has left beside the destination.
+struct Leftover {
+  std::string path;
+  std::string host;
+  int pid = 0;
+  bool replaced = false;  ///< what was at the destination before (place_over)
+};
+
+std::vector<Leftover> leftovers_of(const fs::path& destination) {
   const std::string prefix = destination.filename().string() + ".tmp-";
+  std::vector<Leftover> found;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(destination.parent_path(), error)) {
-    const auto [pid, host] = owner_of(entry.path().filename().string(), prefix);
-    if (pid == 0) continue;
-    if (host != host_name()) {
-      std::cerr << "note: " << entry.path().string() << " is of a run on " << host
-                << "; remove it if that run is over\n";
-    } else if (::kill(pid, 0) != 0 && errno == ESRCH) {
-      const bool gone = product.remove(entry.path().string());
-      std::cerr << "note: " << (gone ? "removed " : "cannot remove all of ")
-                << entry.path().string() << ", left over by a run that was killed\n";
+    std::string name = entry.path().filename().string();
+    const bool replaced = name.ends_with(kReplaced);
+    if (replaced) name.erase(name.size() - std::string_view(kReplaced).size());
+    const auto [pid, host] = owner_of(name, prefix);
+    if (pid != 0) found.push_back({entry.path().string(), host, pid, replaced});
+  }
+  return found;
+}
+
+/// Nothing of a run that may be at work is touched. What such a run had moved away is put back
+/// where nothing is, and goes where the new one is.
+void clear_leftovers(const fs::path& destination, const Product& product) {
+  for (const Leftover& left : leftovers_of(destination)) {
+    if (left.host != host_name()) {
+      std::cerr << "note: " << left.path
+                << (left.replaced ? " is what was here before a run on " : " is of a run on ")
+                << left.host << (left.replaced ? "; rename it" : "; remove it")
+                << " if that run is over\n";
+      continue;
     }
+    if (::kill(left.pid, 0) == 0 || errno != ESRCH) continue;
+    std::error_code error;
+    if (left.replaced && !is_there(destination.string())) {
+      fs::rename(left.path, destination, error);
+      std::cerr << "note: " << (error ? "cannot put back " : "put back ") << destination.string()
+                << ", moved away by a run that was killed" << (error ? ": " + left.path : "")
+                << '\n';
+      continue;
+    }
+    const bool gone = product.remove(left.path);
+    std::cerr << "note: " << (gone ? "removed " : "cannot remove all of ") << left.path
+              << ", left over by a run that was killed\n";
   }
 }
 
@@ -103,7 +138,7 @@ std::string place_over(const std::string& from, const std::string& to) {
     return from;
   }
   // Two steps instead of one: the old folder is away for a moment, but never lost.
-  std::string old = from + ".old";
+  std::string old = from + kReplaced;
   fs::rename(to, old, error);
   if (error) cannot_place(to, error.message(), hint);
   fs::rename(from, to, error);
@@ -149,14 +184,13 @@ void check_destination(const std::string& destination, bool overwrite, const Pro
 }
 
 StagingFolder::StagingFolder(std::string destination, bool overwrite, const Product& product)
-    : destination_(place_of(std::move(destination))),
-      product_(product),
-      replaces_(is_there(destination_)) {
+    : destination_(place_of(std::move(destination))), product_(product) {
+  const fs::path place = fs::absolute(destination_);
+  clear_leftovers(place, product_);
+  replaces_ = is_there(destination_);
   check_destination(destination_, overwrite, product_);
   std::error_code error;
-  const fs::path place = fs::absolute(destination_);
   fs::create_directories(place.parent_path(), error);
-  remove_leftovers(place, product_);
   const std::string wanted = destination_ + ".tmp-" + this_process();
   if (!fs::create_directory(wanted, error)) {
     throw Error("cannot make folder '" + wanted + "'", error ? error.message() : "it exists",

@@ -34,7 +34,7 @@ class StagingFolder {
  private:
   std::string destination_;
   const Product& product_;
-  bool replaces_;  ///< it existed at the start
+  bool replaces_ = false;  ///< it existed at the start
   std::string path_;
 };
 

@@ -1,7 +1,9 @@
 #include "grouped_optimizer.hpp"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros_like.h>
 
+#include <algorithm>
 #include <map>
 #include <sstream>
 
@@ -38,8 +40,8 @@ std::string kind_of(const at::Tensor& tensor) {
 
 GroupedOptimizer::GroupedOptimizer(const OptimizerOptions& options,
                                    const std::vector<NamedParameter>& parameters,
-                                   std::vector<std::string> slots)
-    : slots_(std::move(slots)) {
+                                   std::vector<std::string> slots, std::string optional)
+    : slots_(std::move(slots)), optional_(std::move(optional)) {
   for (auto& group : make_groups(options, parameters)) {
     SlotTensors tensors;
     tensors.reserve(slots_.size());
@@ -73,9 +75,21 @@ void GroupedOptimizer::load(const std::vector<std::pair<std::string, at::Tensor>
   for (const auto& [name, tensor] : state) {
     if (!given.emplace(name, tensor).second) mismatches.note(name + " is there twice");
   }
+  const auto is_optional = [&](const std::string& name) {
+    return !optional_.empty() && name.starts_with(optional_ + ".");
+  };
+  const bool has_optional = std::any_of(
+      state.begin(), state.end(), [&](const auto& entry) { return is_optional(entry.first); });
+  if (std::find(slots_.begin(), slots_.end(), optional_) == slots_.end()) {
+    std::erase_if(given, [&](const auto& entry) { return is_optional(entry.first); });
+  }
   std::vector<std::pair<at::Tensor, at::Tensor>> copies;  // made when all of them fit
   for (const auto& [name, target] : this->state()) {
     const auto found = given.find(name);
+    if (found == given.end() && is_optional(name) && !has_optional) {
+      copies.emplace_back(target, at::zeros_like(target));
+      continue;
+    }
     if (found == given.end()) {
       mismatches.note(name + " is missing");
       continue;

@@ -26,9 +26,11 @@ class GroupedOptimizer : public Optimizer {
   /// For each slot one tensor per parameter of a group.
   using SlotTensors = std::vector<std::vector<at::Tensor>>;
 
-  /// `slots` name the state tensors of a parameter: "momentum".
+  /// `slots` name the state tensors of a parameter: "square_avg". One that only some values of the
+  /// options need is `optional`, in `slots` or not: a saved state that lacks it leaves it at zeros,
+  /// one that has it in vain is taken without it.
   GroupedOptimizer(const OptimizerOptions& options, const std::vector<NamedParameter>& parameters,
-                   std::vector<std::string> slots);
+                   std::vector<std::string> slots, std::string optional = {});
 
   /// Updates the parameters of one group, with gradients off. steps() counts this step already.
   virtual void update(const ParameterGroup& group, const std::vector<at::Tensor>& gradients,
@@ -40,6 +42,7 @@ class GroupedOptimizer : public Optimizer {
     SlotTensors slots;
   };
   std::vector<std::string> slots_;
+  std::string optional_;
   std::vector<GroupState> groups_;
   std::int64_t steps_ = 0;
 };

@@ -17,7 +17,7 @@ std::vector<std::string> slots_of(const OptimizerOptions& options) {
 }  // namespace
 
 RmsProp::RmsProp(const OptimizerOptions& options, const std::vector<NamedParameter>& parameters)
-    : GroupedOptimizer(options, parameters, slots_of(options)),
+    : GroupedOptimizer(options, parameters, slots_of(options), "momentum"),
       alpha_(options.alpha),
       momentum_(options.momentum),
       eps_(options.eps) {}

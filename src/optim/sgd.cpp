@@ -13,7 +13,7 @@ std::vector<std::string> slots_of(const OptimizerOptions& options) {
 }  // namespace
 
 Sgd::Sgd(const OptimizerOptions& options, const std::vector<NamedParameter>& parameters)
-    : GroupedOptimizer(options, parameters, slots_of(options)),
+    : GroupedOptimizer(options, parameters, slots_of(options), "momentum"),
       momentum_(options.momentum),
       nesterov_(options.nesterov) {}
 

@@ -16,11 +16,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/durable_file.hpp"
 #include "lockstep/base/json_text.hpp"
 #include "lockstep/base/system.hpp"
+#include "lockstep/report/lease_watch.hpp"
 
 namespace lockstep::report {
 
@@ -98,10 +100,14 @@ struct Holder {
     return host == host_name() && (pid_space.empty() || pid_space == pid_namespace());
   }
   [[nodiscard]] std::int64_t age() const { return seconds_since_epoch() - heartbeat; }
-  [[nodiscard]] bool alive() const {
-    if (!job.empty() && job == environment("SLURM_JOB_ID") && restart < restarts()) return false;
-    return on_this_machine() ? process_alive(pid, started) : age() < kLeaseTimeout.count();
+  [[nodiscard]] bool of_earlier_start() const {
+    return !job.empty() && job == environment("SLURM_JOB_ID") && restart < restarts();
   }
+  /// Whether it can be known from here that nobody holds it any more.
+  [[nodiscard]] bool gone() const {
+    return of_earlier_start() || (on_this_machine() && !process_alive(pid, started));
+  }
+  [[nodiscard]] bool old() const { return age() >= kLeaseTimeout.count(); }
   [[nodiscard]] std::string text() const {
     return "process " + std::to_string(pid) + " on host " + host +
            (job.empty() ? "" : ", job " + job) + ", last heartbeat " + std::to_string(age()) +
@@ -109,14 +115,17 @@ struct Holder {
   }
 };
 
-/// Nothing when there is no such file, or it is none of ours.
-std::optional<Holder> read_lease(const std::string& path) {
-  std::string text;
+/// Empty when there is no such file, or it cannot be read.
+std::string read_text(const std::string& path) {
   try {
-    text = read_file(path);
+    return read_file(path);
   } catch (const Error&) {
-    return std::nullopt;
+    return {};
   }
+}
+
+/// Nothing when the text is no lease of ours.
+std::optional<Holder> parse_lease(const std::string& text) {
   if (!json_fault(text).empty()) return std::nullopt;
   const nlohmann::json lease = nlohmann::json::parse(text, nullptr, false);
   if (!lease.is_object()) return std::nullopt;
@@ -135,6 +144,13 @@ std::optional<Holder> read_lease(const std::string& path) {
   }
 }
 
+/// The holder that keeps others out; nothing when the lease may be taken away.
+std::optional<Holder> holder_of(const std::string& text, const std::string& silent) {
+  if (text.empty() || text == silent) return std::nullopt;
+  auto holder = parse_lease(text);
+  return holder && !holder->gone() ? holder : std::nullopt;
+}
+
 [[noreturn]] void refuse_held(const std::string& file, const std::string& holder) {
   throw UsageError("the lease " + file + " is held", "by " + holder,
                    "choose another run.name, or wait for that run to end");
@@ -142,8 +158,8 @@ std::optional<Holder> read_lease(const std::string& path) {
 
 }  // namespace
 
-Lease::Lease(const std::string& folder, std::chrono::milliseconds heartbeat)
-    : file_(folder + kLeaseFile), heartbeat_(heartbeat) {
+Lease::Lease(const std::string& folder, std::chrono::milliseconds heartbeat, std::string silent)
+    : file_(folder + kLeaseFile), heartbeat_(heartbeat), silent_(std::move(silent)) {
   const nlohmann::ordered_json about = {{"host", host_name()},
                                         {"pid", static_cast<std::int64_t>(::getpid())},
                                         {"job", environment("SLURM_JOB_ID")},
@@ -159,33 +175,52 @@ Lease::Lease(const std::string& folder, std::chrono::milliseconds heartbeat)
 }
 
 void Lease::create() {
-  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
-  fd_ = ::open(file_.c_str(), kFlags, 0666);
-  if (fd_ < 0 && errno == EEXIST) {
-    remove_stale();
-    fd_ = ::open(file_.c_str(), kFlags, 0666);
+  // Linked to its name whole: one that finds it empty would take it for nobody's.
+  const std::string beside = file_ + ".new-" + host_name() + "-" + std::to_string(::getpid());
+  fd_ = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  bool placed = false;
+  std::string why;
+  try {
+    placed = fd_ >= 0 && write() && put_in_place(beside);
+    why = errno_text();
+  } catch (...) {
+    ::unlink(beside.c_str());
+    ::close(fd_);
+    throw;
   }
-  if (fd_ < 0 || !write()) {
-    const std::string why = errno_text();
-    if (fd_ >= 0) {
-      ::close(fd_);
-      ::unlink(file_.c_str());
-    }
+  ::unlink(beside.c_str());
+  if (!placed) {
+    if (fd_ >= 0) ::close(fd_);
     throw Error("the lease " + file_ + " cannot be written", why,
                 "free space on the disk or check permissions");
   }
 }
 
+/// False with errno set when that cannot be done.
+bool Lease::put_in_place(const std::string& beside) {
+  if (::link(beside.c_str(), file_.c_str()) == 0) return true;
+  if (errno == EEXIST) {
+    remove_stale();
+    if (::link(beside.c_str(), file_.c_str()) == 0) return true;
+    if (errno == EEXIST) refuse_held(file_, "another job that began at the same time");
+  }
+  if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS) return false;
+  // A file system without hard links.
+  if (::access(file_.c_str(), F_OK) == 0) remove_stale();
+  ::close(fd_);
+  fd_ = ::open(file_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  return fd_ >= 0 && write();
+}
+
 void Lease::remove_stale() const {
-  if (const auto holder = read_lease(file_); holder && holder->alive()) {
+  if (const auto holder = holder_of(read_text(file_), silent_)) {
     refuse_held(file_, holder->text());
   }
   // Of two that find the same stale lease one may take away the new lease of the other: it is
   // looked at again where nobody else can change it, and put back.
   const std::string aside = file_ + ".stale-" + host_name() + "-" + std::to_string(::getpid());
   if (::rename(file_.c_str(), aside.c_str()) != 0) return;
-  const auto holder = read_lease(aside);
-  if (holder && holder->alive()) {
+  if (const auto holder = holder_of(read_text(aside), silent_)) {
     static_cast<void>(::link(aside.c_str(), file_.c_str()));
     ::unlink(aside.c_str());
     refuse_held(file_, holder->text());
@@ -236,25 +271,45 @@ bool Lease::write() noexcept {
   return count == static_cast<ssize_t>(text.size());
 }
 
-std::string live_lease_holder(const std::string& folder) {
-  const auto holder = read_lease(folder + kLeaseFile);
-  return holder && holder->alive() ? holder->text() : std::string();
+std::string probable_lease_holder(const std::string& folder) {
+  const auto holder = holder_of(read_text(folder + kLeaseFile), {});
+  const bool holds = holder && (holder->on_this_machine() || !holder->old());
+  return holds ? holder->text() : std::string();
 }
 
-std::string watched_lease_holder(const std::string& folder) {
-  constexpr std::chrono::milliseconds kLook{200};
-  const auto first = read_lease(folder + kLeaseFile);
-  if (!first || !first->alive()) return {};
-  if (first->on_this_machine()) return first->text();
-  // By our own clock too: that of the other machine may be ahead.
-  const auto deadline = std::chrono::steady_clock::now() + kLeaseTimeout;
-  while (std::chrono::steady_clock::now() < deadline) {
-    const auto now = read_lease(folder + kLeaseFile);
-    if (!now || !now->alive()) return {};
-    if (now->heartbeat != first->heartbeat) return now->text();
-    std::this_thread::sleep_for(kLook);
+std::string lease_holder(const std::string& folder, const std::string& silent) {
+  const auto holder = holder_of(read_text(folder + kLeaseFile), silent);
+  return holder ? holder->text() : std::string();
+}
+
+LeaseWatch::LeaseWatch(const std::string& folder, std::chrono::milliseconds heartbeat,
+                       std::chrono::milliseconds timeout)
+    : file_(folder + kLeaseFile), text_(read_text(file_)) {
+  const auto holder = holder_of(text_, {});
+  watching_ = holder.has_value() && !holder->on_this_machine();
+  const auto time = holder && holder->old() ? heartbeat * 5 / 2 : timeout;
+  until_ = std::chrono::steady_clock::now() + time;
+}
+
+LeaseWatch::Finding LeaseWatch::look(std::chrono::milliseconds time) {
+  constexpr std::chrono::milliseconds kPause{50};
+  const auto pause_over = std::chrono::steady_clock::now() + time;
+  while (watching_) {
+    const std::string now = read_text(file_);
+    if (now != text_) {
+      text_ = now;
+      watching_ = false;
+    } else if (std::chrono::steady_clock::now() >= until_) {
+      return Finding::kFree;
+    } else if (std::chrono::steady_clock::now() >= pause_over) {
+      return Finding::kUnknown;
+    } else {
+      std::this_thread::sleep_for(kPause);
+    }
   }
-  return {};
+  const bool held = holder_of(text_, {}).has_value();
+  text_.clear();
+  return held ? Finding::kHeld : Finding::kFree;
 }
 
 }  // namespace lockstep::report

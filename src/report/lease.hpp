@@ -8,17 +8,14 @@
 
 namespace lockstep::report {
 
-/// A lease of another host is stale when its heartbeat is older than this.
-inline constexpr std::chrono::seconds kLeaseTimeout{60};
-
 /// lease.json in a folder: who is working there, with a heartbeat that a thread renews. It is
 /// rewritten in place with the same length, which needs no space on a full disk and never shows a
 /// reader half a text.
 class Lease {
  public:
-  /// Takes the place of a lease that nobody holds any more. Throws UsageError when one is held,
-  /// Error when the file cannot be made.
-  Lease(const std::string& folder, std::chrono::milliseconds heartbeat);
+  /// Takes the place of a lease that nobody holds any more, or whose text is `silent` (LeaseWatch).
+  /// Throws UsageError when one is held, Error when the file cannot be made.
+  Lease(const std::string& folder, std::chrono::milliseconds heartbeat, std::string silent = {});
   ~Lease();  ///< removes the file, if it is still this one's
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
@@ -28,12 +25,14 @@ class Lease {
  private:
   [[nodiscard]] bool is_ours() const noexcept;
   void create();
+  [[nodiscard]] bool put_in_place(const std::string& beside);
   void remove_stale() const;
   void renew();
   bool write() noexcept;
 
   std::string file_;
   std::chrono::milliseconds heartbeat_;
+  std::string silent_;
   std::string before_;  // text up to the time of the heartbeat, and after it
   std::string after_;
   int fd_;
@@ -43,13 +42,13 @@ class Lease {
   std::thread thread_;
 };
 
-/// Who holds a live lease on the folder, in words ("process 12 on host a, ..."); empty when nobody.
-/// A process of this machine is alive as long as the system knows it, any other one as long as its
-/// heartbeat is younger than kLeaseTimeout; one of an earlier start of this same Slurm job is gone.
-[[nodiscard]] std::string live_lease_holder(const std::string& folder);
+/// Who holds a lease on the folder, in words ("process 12 on host a, ..."); empty when nobody. A
+/// process of this machine holds it as long as the system knows it, any other one as long as its
+/// heartbeat is younger than kLeaseTimeout by our clock: good enough for a message. One of an
+/// earlier start of this same Slurm job is gone.
+[[nodiscard]] std::string probable_lease_holder(const std::string& folder);
 
-/// As live_lease_holder, sure: a holder on another machine, whose end cannot be seen from here, is
-/// watched until it renews its lease or has not done so for kLeaseTimeout.
-[[nodiscard]] std::string watched_lease_holder(const std::string& folder);
+/// As above, but a lease of another machine is held unless its text is `silent`.
+[[nodiscard]] std::string lease_holder(const std::string& folder, const std::string& silent);
 
 }  // namespace lockstep::report

@@ -10,6 +10,7 @@
 
 #include "lease.hpp"
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/system.hpp"
 
 namespace lockstep::report {
 
@@ -45,9 +46,9 @@ bool make_folder(const std::string& path) {
 }
 
 /// Returns when the folder can be taken over.
-void check_existing(const std::string& path, Existing existing) {
+void check_existing(const std::string& path, Existing existing, const std::string& silent_lease) {
   const bool go_on = existing == Existing::kGoOn;
-  const std::string holder = go_on ? watched_lease_holder(path) : live_lease_holder(path);
+  const std::string holder = go_on ? lease_holder(path, silent_lease) : probable_lease_holder(path);
   if (!holder.empty()) {
     throw UsageError("the run folder " + path + " is in use", "by " + holder,
                      "choose another run.name, or wait for that run to end");
@@ -65,7 +66,8 @@ struct Made {
 };
 
 Made make_run_folder(const std::string& root, const std::string& name,
-                     const std::string& default_suffix, Existing existing) {
+                     const std::string& default_suffix, Existing existing,
+                     const std::string& silent_lease) {
   const std::string chosen = name.empty() ? time_stamp() + "_" + default_suffix : name;
   require_one_folder(chosen);
   std::error_code error;
@@ -74,7 +76,7 @@ Made make_run_folder(const std::string& root, const std::string& name,
   std::string path = (std::filesystem::path(root) / chosen).string();
   if (make_folder(path)) return {path};
   if (!name.empty()) {
-    check_existing(path, existing);
+    check_existing(path, existing, silent_lease);
     return {path, true};
   }
   // Another run began in the same second.
@@ -95,15 +97,18 @@ struct RunFolder::Impl {
 
 RunFolder::RunFolder(const std::string& root, const std::string& name,
                      const std::string& default_suffix, Existing existing,
-                     std::chrono::milliseconds heartbeat)
+                     const std::string& silent_lease, std::chrono::milliseconds heartbeat)
     : impl_(std::make_unique<Impl>()) {
-  const Made made = make_run_folder(root, name, default_suffix, existing);
+  const Made made = make_run_folder(root, name, default_suffix, existing, silent_lease);
   impl_->path = made.path;
   impl_->existed = made.existed;
   impl_->keep = made.existed;
   try {
-    impl_->lease.emplace(impl_->path, heartbeat);
+    impl_->lease.emplace(impl_->path, heartbeat, silent_lease);
+    // A power failure must not take the folder along with checkpoints that were said to be saved.
+    sync_folder(impl_->path + "/..", "check the disk");
   } catch (...) {
+    impl_->lease.reset();
     // Empty: the name stays free for the next try.
     if (!impl_->existed) ::rmdir(impl_->path.c_str());
     throw;

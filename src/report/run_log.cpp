@@ -71,6 +71,7 @@ struct RunLog::Impl {
   Level least;
   std::vector<std::shared_ptr<FdSink>> sinks;
   std::shared_ptr<FdSink> file;
+  std::string failures;  ///< of a rank other than 0: the file for its last words
   std::unique_ptr<spdlog::logger> logger;
 };
 
@@ -82,7 +83,10 @@ RunLog::RunLog(int rank, Level level) : impl_(std::make_unique<Impl>(rank, level
 RunLog::~RunLog() = default;
 
 void RunLog::add_file(const std::string& file) {
-  if (impl_->rank != 0) return;
+  if (impl_->rank != 0) {
+    impl_->failures = file;
+    return;
+  }
   impl_->file = std::make_shared<FdSink>(file);
   impl_->add(impl_->file);
 }
@@ -105,8 +109,16 @@ bool RunLog::console_failed() const {
 }
 
 void RunLog::record(Level level, std::string_view module, std::string_view message) {
-  if (!impl_->file) return;
-  spdlog::logger to_file("", impl_->file);
+  std::shared_ptr<FdSink> file = impl_->file;
+  if (!file && !impl_->failures.empty()) {
+    try {
+      file = std::make_shared<FdSink>(impl_->failures);
+    } catch (const Error&) {
+      return;  // a node that does not see the folder: the console has it
+    }
+  }
+  if (!file) return;
+  spdlog::logger to_file("", file);
   to_file.set_level(spdlog::level::trace);
   to_file.log(spdlog_level(level), spdlog::string_view_t(impl_->line(module, message)));
   to_file.flush();

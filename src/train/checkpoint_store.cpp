@@ -121,9 +121,10 @@ CheckpointStore::CheckpointStore(std::string folder, std::int64_t keep_last,
   fs::create_directories(folder_, error);
   require(!error, "cannot make folder '" + folder_ + "'", error.message(),
           "give write permission or choose another run.root");
+  sync_folder(folder_ + "/..");
   sweep();
   best_ = read_pointer(path_of("best")).value_or(Pointer{}).name;
-  if (!best_.empty() && !fs::exists(path_of(best_) + "/" + kManifestFile)) {
+  if (!holds(best_)) {
     best_.clear();
   }
 }
@@ -147,8 +148,12 @@ std::vector<std::string> CheckpointStore::newest_first() const {
   return names;
 }
 
+bool CheckpointStore::holds(const std::string& name) const {
+  return !name.empty() && fs::exists(path_of(name) + "/" + kManifestFile);
+}
+
 bool CheckpointStore::restore_best(const std::string& name) {
-  const bool there = !name.empty() && fs::exists(path_of(name) + "/" + kManifestFile);
+  const bool there = holds(name);
   best_ = there ? name : std::string();
   if (there) {
     replace_durable(path_of("best"), pointer_text(folder_, name));

@@ -106,16 +106,13 @@ class StateDictReader {
     check(type != kStorages.end(), "a storage is a " + std::string(parts[1]->text));
     const TorchStorage storage{type->second, parts[4]->integer};
     std::int64_t bytes = 0;
-    check(
-        !__builtin_mul_overflow(
-            storage.elements, static_cast<std::int64_t>(c10::elementSize(storage.type)), &bytes) &&
-            !__builtin_add_overflow(stored_bytes_, bytes, &bytes),
-        "its storages are too large");
+    check(!__builtin_mul_overflow(
+              storage.elements, static_cast<std::int64_t>(c10::elementSize(storage.type)), &bytes),
+          "its storages are too large");
     const std::string key(parts[2]->text);
-    const auto [place, fresh] = result_.storages.emplace(key, storage);
+    const auto place = result_.storages.emplace(key, storage).first;
     check(place->second.type == storage.type && place->second.elements == storage.elements,
           "storage '" + escaped(key) + "' is described in two ways");
-    stored_bytes_ = fresh ? bytes : stored_bytes_;
     keys_.emplace(&value, key);
   }
 
@@ -208,8 +205,18 @@ class StateDictReader {
     check(fits, "its tensors are too large");
   }
 
+  /// Of the storages those count that tensors lie in: they alone must be in the file.
   void check_size() const {
-    check(needed_bytes_ / kMostSharing <= stored_bytes_,
+    std::set<std::string> used;
+    std::int64_t stored_bytes = 0;
+    for (const TorchView& view : result_.tensors) {
+      if (used.insert(view.storage).second) {
+        check(!__builtin_add_overflow(stored_bytes, result_.storages.at(view.storage).bytes(),
+                                      &stored_bytes),
+              "its storages are too large");
+      }
+    }
+    check(needed_bytes_ / kMostSharing <= stored_bytes,
           "its tensors repeat what is stored more than " + std::to_string(kMostSharing) + " times");
   }
 
@@ -217,7 +224,6 @@ class StateDictReader {
   TorchStateDict result_;
   std::map<const PickleValue*, std::string> keys_;  // of storages
   std::set<std::string> names_;
-  std::int64_t stored_bytes_ = 0;
   std::int64_t needed_bytes_ = 0;
 };
 

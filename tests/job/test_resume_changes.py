@@ -5,8 +5,8 @@ import os
 
 import pytest
 import runs
-from messages import USAGE, said_once
-from resumed import OPTIONS, STOPPED, data, stopped  # noqa: F401
+from messages import FAILED, USAGE, said_once
+from resumed import OPTIONS, STOPPED, checkpoint_of, data, stopped  # noqa: F401
 
 
 @pytest.mark.parametrize("updates, change, word", [
@@ -73,6 +73,59 @@ def test_another_split_is_refused_another_validation_set_begins_the_best_anew(
     runs.launch(tmp_path, 0, {**own, "train.stop_after_updates": 5}).result.failed(STOPPED)
     run = runs.train(tmp_path, 2, {**own, "data.val": tiny_set(30, seed=8)})
     assert run.log.count("the best model is chosen anew") == 1
+
+
+def test_a_larger_batch_trains_all_epochs_that_are_left(stopped):
+    """Five of eight updates each are done; with twice the batch six more of half as many follow."""
+    root, options = stopped(20)
+    run = runs.train(root, 0, {**options, "train.batch_size": 32})
+    assert "train.batch_size 16 -> 32" in run.log
+    assert [row["epoch"] for row in run.metrics] == [str(i) for i in range(1, 11)]
+    assert run.metrics[-1]["updates"] == str(20 + 5 * 2)
+
+
+def test_momentum_may_come_and_go(stopped):
+    root, options = stopped(8)
+    options = {**options, "train.epochs": 4}
+    runs.train(root, 0, {**options, "optim.momentum": 0, "optim.nesterov": False})
+    run = runs.train(root, 0, {**options, "train.epochs": 5})
+    assert "optim.momentum 0 -> 0.9" in run.log
+    assert [row["epoch"] for row in run.metrics] == ["1", "2", "3", "4", "5"]
+
+
+def test_a_finished_run_keeps_the_best_it_has(data, tiny_set, tmp_path):
+    """Another validation set would ask for another best, and nothing is left to train it with."""
+    options = {**OPTIONS, **data, "train.epochs": 2, "data.val": tiny_set(24, seed=9)}
+    run = runs.train(tmp_path, 0, options)
+    result = runs.launch(tmp_path, 2, {**options, "data.val": tiny_set(30, seed=8)}).result
+    said_once(result, USAGE, "nothing left to train")
+    assert checkpoint_of(run, "best").exists()
+    elsewhere = {**options, "run.resume": run.folder / "checkpoints" / "latest"}
+    result = runs.launch(tmp_path, 0, elsewhere, name="other").result
+    said_once(result, USAGE, "nothing left to train")
+    assert not (tmp_path / "runs" / "other").exists()
+
+
+def test_another_model_than_was_saved_is_noticed_before_anything_changes(data, stopped, tmp_path):
+    """The weights of another run under a manifest that fits them."""
+    root, options = stopped(8)
+    other = runs.train(tmp_path, 0, {**OPTIONS, **data, "run.seed": 9, "optim.lr": 0.2,
+                                     "train.epochs": 4})
+    run = runs.Run(root / "runs" / "run", None, None)
+    mine, theirs = checkpoint_of(run), checkpoint_of(other)
+    name = "model.safetensors"
+    (mine / name).write_bytes((theirs / name).read_bytes())
+    manifest, donor = (json.loads((f / "MANIFEST.json").read_text()) for f in (mine, theirs))
+    manifest["files"][name] = donor["files"][name]
+    (mine / "MANIFEST.json").write_text(json.dumps(manifest))
+    kept = {p: (run.folder / p).read_bytes() for p in ("config.cfg", "metrics.csv")}
+    result = runs.launch(root, 2, {**options, "optim.lr": 0.01}).result
+    said_once(result, FAILED, "the model is not the one that was saved")
+    assert kept == {p: (run.folder / p).read_bytes() for p in kept}
+    for _ in range(2):  # a new run of it leaves its name free
+        result = runs.launch(root, 0, {**options, "run.resume": mine}, name="second").result
+        said_once(result, FAILED, "the model is not the one that was saved")
+        assert not (root / "runs" / "second").exists()
 
 
 def test_auto_needs_a_name_and_none_refuses(stopped, data, tmp_path):

@@ -16,10 +16,19 @@ def test_a_start_that_fails_leaves_the_name_free(tiny_set, tmp_path):
     runs.train(tmp_path, 2, options(tiny_set(60)))
 
 
-def test_a_failure_in_the_run_stands_in_its_log(tiny_set, tmp_path):
-    run = runs.launch(tmp_path, 2, options(tiny_set(60), fault__point="step", fault__step=1))
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_failure_in_the_run_stands_in_its_log(rank, tiny_set, tmp_path):
+    run = runs.launch(tmp_path, 2, options(tiny_set(60), fault__point="step", fault__step=1,
+                                           fault__rank=rank))
     run.result.failed(1)
-    assert "injected failure at step" in run.log
+    assert run.log.count("injected failure at step") == 1
+
+
+def test_a_failure_that_all_know_stands_in_the_log_once(tiny_set, tmp_path):
+    run = runs.train(tmp_path, 0, options(tiny_set(60), train__epochs=1))
+    again = options(tiny_set(60), train__epochs=2, run__resume="auto", model__width=8)
+    runs.launch(tmp_path, 3, again).result.failed(2)
+    assert run.log.count("model.width 4 -> 8") == 1
 
 
 def test_early_stopping_without_a_validation_sample_is_refused(tiny_set, tmp_path):

@@ -19,10 +19,10 @@ class RunFolder {
  public:
   /// Creates root/name; an empty name becomes date-time_model_lr_batch, made unique. Throws
   /// UsageError when it is refused or the name is not that of one folder, Error when it cannot be
-  /// made. Taking over may wait a minute to see that a holder on another machine is gone.
-  /// `heartbeat`: time between two renewals of the lease.
+  /// made. A lease of another machine keeps others out unless it is `silent_lease`, the one that a
+  /// LeaseWatch saw not to be renewed. `heartbeat`: time between two renewals of the lease.
   RunFolder(const std::string& root, const std::string& name, const std::string& default_suffix,
-            Existing existing = Existing::kRefuse,
+            Existing existing = Existing::kRefuse, const std::string& silent_lease = {},
             std::chrono::milliseconds heartbeat = std::chrono::seconds(5));
   /// Before keep(), removes a folder it has made with the files in it: a run that could not start
   /// does not use up its name.

@@ -18,8 +18,8 @@ class RunLog {
   RunLog(const RunLog&) = delete;
   RunLog& operator=(const RunLog&) = delete;
 
-  /// Adds FILE as a second destination (rank 0 only; no effect on others). Throws Error when it
-  /// cannot be opened.
+  /// Adds FILE as a second destination on rank 0; on the others it is opened for record() alone.
+  /// Throws Error when it cannot be opened.
   void add_file(const std::string& file);
   void write(Level level, std::string_view module, std::string_view message);
   void debug(std::string_view module, std::string_view message) {
@@ -38,7 +38,8 @@ class RunLog {
   void result(std::string_view module, std::string_view message);
   /// Whether a line for the console was lost.
   [[nodiscard]] bool console_failed() const;
-  /// Writes to the file alone, whatever the level: what has been put on the console elsewhere.
+  /// Writes to the file alone, on any rank and whatever the level: what has been put on the console
+  /// elsewhere.
   void record(Level level, std::string_view module, std::string_view message);
   void flush();
 

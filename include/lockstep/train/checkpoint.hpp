@@ -76,6 +76,9 @@ class CheckpointStore {
   /// Names of the checkpoints, the one of the most updates first; damaged ones are among them.
   [[nodiscard]] std::vector<std::string> newest_first() const;
 
+  /// Whether there is such a checkpoint; not for "".
+  [[nodiscard]] bool holds(const std::string& name) const;
+
   /// Lets `best` point to `name`, as it did when the checkpoint was saved that a run goes on from;
   /// false, and no pointer, when there is no such checkpoint.
   [[nodiscard]] bool restore_best(const std::string& name);

@@ -132,6 +132,35 @@ TEST_P(StagingOnBoth, OverwriteKeepsTheOldSetUntilCommit) {
   EXPECT_EQ(entries(root.path()), 1U);
 }
 
+/// A process that has ended, as the owner of a leftover.
+std::string left_by_the_dead(const std::string& out) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ::waitpid(child, nullptr, 0);
+  return out + ".tmp-" + std::to_string(child) + "-" + host_name();
+}
+
+TEST(Staging, AKillBetweenTheTwoRenamesLosesNothing) {
+  const TempFolder root;
+  const std::string left = left_by_the_dead("out");
+  root.touch(left + "/set.json", "new");
+  root.touch(left + ".old/set.json", "old");
+  EXPECT_THROW(StagingFolder(root / "out", false), UsageError) << "the old one is there again";
+  EXPECT_EQ(read(root / "out/set.json"), "old");
+  EXPECT_EQ(entries(root.path()), 1U);
+}
+
+TEST(Staging, AKillAfterBothRenamesLeavesTheNewOne) {
+  const TempFolder root;
+  root.touch("out/set.json", "new");
+  root.touch(left_by_the_dead("out") + ".old/set.json", "old");
+  root.touch("out.tmp-1-elsewhere.old/set.json", "of another host");
+  EXPECT_THROW(StagingFolder(root / "out", false), UsageError);
+  EXPECT_EQ(read(root / "out/set.json"), "new");
+  EXPECT_EQ(read(root / "out.tmp-1-elsewhere.old/set.json"), "of another host");
+  EXPECT_EQ(entries(root.path()), 2U);
+}
+
 /// Files that a person may put where a set is expected.
 const char* const kForeign[] = {"out/results.csv", "out/00000.h5.csv", "out/photos/1.jpg",
                                 "out/train/notes.txt", "out/deep/set.json"};

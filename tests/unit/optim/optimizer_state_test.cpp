@@ -98,6 +98,38 @@ TEST(OptimizerStateTest, WithoutItTheStepsDiffer) {
   }
 }
 
+// Momentum of zeros is what it begins with.
+TEST(OptimizerStateTest, MomentumComesAndGoesWithItsOption) {
+  for (const std::string name : {"sgd", "rmsprop"}) {
+    OptimizerOptions with_it;
+    with_it.name = name;
+    with_it.momentum = 0.9;
+    OptimizerOptions without = with_it;
+    without.momentum = 0;
+    const auto parameters = make_parameters(at::kDouble);
+    const auto optimizer = make_optimizer(with_it, parameters);
+    const auto plain = make_optimizer(without, parameters);
+    const State zeros = saved(*optimizer);
+    take_steps(*optimizer, parameters, 0, 3);
+
+    ASSERT_NO_THROW(plain->load(saved(*optimizer), 3)) << name;
+    EXPECT_EQ(plain->steps(), 3);
+    ASSERT_NO_THROW(optimizer->load(saved(*plain), 5)) << name;
+    EXPECT_EQ(optimizer->steps(), 5);
+    const State now = optimizer->state();
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      if (now[i].first.starts_with("momentum.")) {
+        EXPECT_TRUE(at::equal(now[i].second, zeros[i].second)) << now[i].first;
+      }
+    }
+    State part = saved(*make_optimizer(with_it, parameters));
+    std::erase_if(part, [&](const auto& entry) {
+      return entry.first == "momentum." + parameters.front().first;
+    });
+    EXPECT_THROW(optimizer->load(part, 5), Error) << "momentum of some parameters alone";
+  }
+}
+
 class StrictLoad : public testing::Test {
  protected:
   StrictLoad() {

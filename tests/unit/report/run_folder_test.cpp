@@ -10,8 +10,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
+#include <vector>
 
 #include "lockstep/base/check.hpp"
+#include "lockstep/report/lease_watch.hpp"
 #include "posix_regex.hpp"
 #include "temp_folder.hpp"
 
@@ -145,7 +147,8 @@ TEST(RunFolder, DefaultNamesAreTimeAndSuffixAndUnique) {
 
 TEST(RunFolder, TheHeartbeatGoesOn) {
   const TempFolder root;
-  const RunFolder folder(root.path(), "run", "", Existing::kRefuse, std::chrono::milliseconds(20));
+  const RunFolder folder(root.path(), "run", "", Existing::kRefuse, "",
+                         std::chrono::milliseconds(20));
   const auto first = lease_of(folder.path()).at("heartbeat").get<std::int64_t>();
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (lease_of(folder.path()).at("heartbeat").get<std::int64_t>() == first) {
@@ -157,7 +160,7 @@ TEST(RunFolder, TheHeartbeatGoesOn) {
 TEST(RunFolder, EndsAtOnceWhateverTheHeartbeat) {
   const TempFolder root;
   const auto begin = std::chrono::steady_clock::now();
-  { const RunFolder folder(root.path(), "run", "", Existing::kRefuse, std::chrono::hours(1)); }
+  { const RunFolder folder(root.path(), "run", "", Existing::kRefuse, "", std::chrono::hours(1)); }
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }
 
@@ -238,35 +241,104 @@ TEST(RunFolder, GoingOnTakesOverAFolderThatNobodyHolds) {
   EXPECT_EQ(names, std::set<std::string>{"metrics.csv"}) << "no lease and none put aside";
 }
 
+/// What comes of going on in root/run, after a watch where leases are renewed every 40 ms and
+/// nobody's when silent for 400 ms.
 std::string going_on(const TempFolder& root) {
+  using std::chrono::milliseconds;
+  LeaseWatch watch(root / "run", milliseconds(40), milliseconds(400));
+  while (watch.look(milliseconds(10)) == LeaseWatch::Finding::kUnknown) {
+  }
   try {
-    const RunFolder folder(root.path(), "run", "", Existing::kGoOn);
+    const RunFolder folder(root.path(), "run", "", Existing::kGoOn, watch.silent());
   } catch (const UsageError& error) {
     return error.what();
   }
   return "taken over";
 }
 
-TEST(RunFolder, GoingOnWatchesAHolderOnAnotherMachine) {
-  {
-    const TempFolder root;  // silent for nearly as long as a holder may be: soon it is stale
-    leave_lease(root, {{"host", "elsewhere"}, {"pid", 1}, {"heartbeat", now() - 58}});
-    EXPECT_EQ(going_on(root), "taken over");
+/// Its clock says nothing: what is not renewed is nobody's, what is renewed is held.
+TEST(RunFolder, GoingOnWatchesAHolderOnAnotherMachineWhateverItsClock) {
+  for (const std::int64_t behind : {-100000, 0, 50, 70, 100000}) {
+    nlohmann::json lease = {{"host", "elsewhere"}, {"pid", 1}, {"job", "7"}};
+    lease["heartbeat"] = now() - behind;
+    {
+      const TempFolder root;
+      leave_lease(root, lease);
+      EXPECT_EQ(going_on(root), "taken over") << behind;
+    }
+    const TempFolder root;
+    leave_lease(root, lease);
+    std::thread holder([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      lease["heartbeat"] = now() - behind + 1;
+      std::ofstream(root / "run/lease.new") << lease.dump();
+      fs::rename(root / "run/lease.new", root / "run/lease.json");
+    });
+    const std::string message = going_on(root);
+    holder.join();
+    EXPECT_NE(message.find("is in use (by process 1 on host elsewhere, job 7"), std::string::npos)
+        << behind << ": " << message;
   }
-  const TempFolder root;  // renews its lease meanwhile
-  const nlohmann::json lease = {{"host", "elsewhere"}, {"pid", 1}, {"job", "7"}};
-  auto beat = lease;
-  beat["heartbeat"] = now() - 10;
-  leave_lease(root, beat);
-  std::thread holder([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
-    beat["heartbeat"] = now();
-    std::ofstream(root / "run/lease.json") << beat.dump();
-  });
-  const std::string message = going_on(root);
-  holder.join();
-  EXPECT_NE(message.find("is in use (by process 1 on host elsewhere, job 7"), std::string::npos)
-      << message;
+}
+
+TEST(RunFolder, WithoutAWatchAHolderOnAnotherMachineIsLetBe) {
+  const TempFolder root;
+  leave_lease(root, {{"host", "elsewhere"}, {"pid", 1}, {"heartbeat", 5}});
+  EXPECT_THROW(RunFolder(root.path(), "run", "", Existing::kGoOn), UsageError);
+  EXPECT_THROW(RunFolder(root.path(), "run", "", Existing::kGoOn, "another text"), UsageError);
+}
+
+TEST(LeaseWatch, LooksNoLongerThanItIsTold) {
+  const TempFolder root;
+  leave_lease(root, {{"host", "elsewhere"}, {"pid", 1}, {"heartbeat", now()}});
+  LeaseWatch watch(root / "run");
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(watch.look(std::chrono::milliseconds(20)), LeaseWatch::Finding::kUnknown);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  fs::remove(root / "run/lease.json");
+  EXPECT_EQ(watch.look(std::chrono::milliseconds(20)), LeaseWatch::Finding::kFree);
+  EXPECT_EQ(watch.silent(), "");
+}
+
+/// Several that begin at once, where a stale lease lies: one of them holds the folder, the others
+/// are refused, and none sees an empty lease.
+TEST(RunFolder, OneOfManyThatTakeOverAtOnceHoldsIt) {
+  for (int round = 0; round < 20; ++round) {
+    const TempFolder root;
+    leave_lease(root, {{"host", host_name()}, {"pid", ended_process()}, {"heartbeat", now()}});
+    std::vector<pid_t> children;
+    int gate[2] = {};
+    ASSERT_EQ(::pipe(gate), 0);
+    for (int i = 0; i < 4; ++i) {
+      const pid_t child = ::fork();
+      if (child == 0) {
+        ::close(gate[1]);
+        char byte = 0;
+        static_cast<void>(::read(gate[0], &byte, 1));
+        int code = 1;
+        try {
+          const RunFolder folder(root.path(), "run", "", Existing::kGoOn);
+          std::this_thread::sleep_for(std::chrono::milliseconds(100));
+          folder.require_held();
+          code = 0;
+        } catch (const UsageError&) {
+          code = 2;
+        } catch (...) {
+        }
+        ::_exit(code);
+      }
+      children.push_back(child);
+    }
+    ::close(gate[0]);
+    ::close(gate[1]);
+    std::multiset<int> codes;
+    for (const pid_t child : children) {
+      int status = 0;
+      ::waitpid(child, &status, 0);
+      codes.insert(WEXITSTATUS(status));
+    }
+    EXPECT_EQ(codes, (std::multiset<int>{0, 2, 2, 2})) << "round " << round;
+  }
 }
 
 TEST(RunFolder, AnEarlierStartOfTheSameSlurmJobIsGone) {

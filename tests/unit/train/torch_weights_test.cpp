@@ -204,6 +204,18 @@ TEST(TorchWeights, StoragesThatDoNotFitAreRefused) {
   expect_says(refusal(legacy(two, {{"7", kSix}})), "described in two ways");
 }
 
+TEST(TorchWeights, AStorageThatNoTensorLiesInCountsForNothing) {
+  const std::string view = rebuild(six(), 0, {1LL << 20U}, {0});
+  const std::string claimed = rebuild(storage("FloatStorage", "9", 1LL << 40U), 0, {1}, {1});
+  const auto both = [&](const std::string& weights) {
+    return dict({{"state_dict", weights}, {"other", dict({{"x", claimed}})}});
+  };
+  expect_says(refusal(zip(records(both(dict({{"w", view}})), {{"7", kSix}}))),
+              "more than 100 times");
+  const std::string good = dict({{"w", rebuild(six(), 0, {6}, {1})}});
+  EXPECT_EQ(refusal(zip(records(both(good), {{"7", kSix}}))), "(no error)");
+}
+
 TEST(TorchWeights, AnotherOrderOfBytesIsRefused) {
   const std::string object = shared_dict();
   expect_says(refusal(legacy(object, {{"7", kSix}}, 4, "\x89")), "highest bytes first");
