@@ -15,38 +15,29 @@ from resumed import (OPTIONS, STOPPED, assert_equal, checkpoint_of, data, stoppe
 RANDOM_KILLS = 20
 
 
-@pytest.mark.parametrize("signal_number", [signal.SIGUSR1, signal.SIGTERM, signal.SIGINT])
-def test_a_signal_saves_and_stops(signal_number, data, whole, tmp_path):
+def signal_after(epochs, number, run_root):
+    """Sends it when so many epochs have their row."""
     def during(process):
         deadline = time.monotonic() + 40
-        metrics = tmp_path / "runs" / "run" / "metrics.csv"
+        metrics = run_root / "runs" / "run" / "metrics.csv"
         while time.monotonic() < deadline:
-            if metrics.exists() and metrics.read_text().count("\n") > 2:
+            if metrics.exists() and metrics.read_text().count("\n") > epochs:
                 break
             time.sleep(0.005)
-        process.send_signal(signal_number)
+        process.send_signal(number)
 
-    first = runs.launch(tmp_path, 0, {**OPTIONS, **data}, during=during)
-    first.result.failed(STOPPED)
-    assert "stopped on request" in first.log
-    assert_equal(runs.train(tmp_path, 0, {**OPTIONS, **data}), whole(0))
+    return during
 
 
-def test_the_grace_signal_to_mpirun(data, whole, tmp_path):
-    """mpirun passes SIGUSR1 on to its ranks, and their exit code back."""
-    def during(process):
-        deadline = time.monotonic() + 40
-        metrics = tmp_path / "runs" / "run" / "metrics.csv"
-        while time.monotonic() < deadline:
-            if metrics.exists() and metrics.read_text().count("\n") > 1:
-                break
-            time.sleep(0.005)
-        process.send_signal(signal.SIGUSR1)
-
-    first = runs.launch(tmp_path, 2, {**OPTIONS, **data}, during=during)
+@pytest.mark.parametrize("np, number", [(0, signal.SIGUSR1), (0, signal.SIGTERM),
+                                        (0, signal.SIGINT), (2, signal.SIGUSR1)])
+def test_a_signal_saves_and_stops(np, number, data, whole, tmp_path):
+    """mpirun passes SIGUSR1, the grace signal, on to its ranks, and their exit code back."""
+    first = runs.launch(tmp_path, np, {**OPTIONS, **data},
+                        during=signal_after(2 if np == 0 else 1, number, tmp_path))
     first.result.failed(STOPPED)
     assert first.log.count("stopped on request") == 1
-    assert_equal(runs.train(tmp_path, 2, {**OPTIONS, **data}), whole(2))
+    assert_equal(runs.train(tmp_path, np, {**OPTIONS, **data}), whole(np))
 
 
 def kill_after(seconds):
