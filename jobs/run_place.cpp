@@ -9,6 +9,7 @@
 
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/config_changes.hpp"
+#include "lockstep/base/wording.hpp"
 #include "lockstep/report/lease_watch.hpp"
 
 namespace lockstep::jobs {
@@ -111,7 +112,8 @@ void require_fit(JobContext& context, const train::LoadedCheckpoint& from,
           : "";
   if (!set_problem.empty()) {
     throw UsageError("the run cannot go on from '" + from.folder + "'", set_problem,
-                     "give the sets of before, or begin a new run under another run.name");
+                     "give the sets of before; to begin with its weights alone, on other pictures, "
+                     "use model.weights in place of run.resume");
   }
   if (!context.session.world().is_root()) {
     return;
@@ -198,8 +200,8 @@ void require_more_or_best(const RunPlace& place, const train::TrainingState& sta
 void check_probe(JobContext& context, const RunPlace& place, const train::TrainingState& state,
                  train::Evaluator& probe, model::Network& network) {
   context.log.info("run", "goes on from " + place.from->folder + ": " +
-                              std::to_string(state.epoch) + " epochs and " +
-                              std::to_string(state.update) + " updates are done");
+                              counted(state.epoch, "whole epoch") + ", " +
+                              counted(state.update, "update") + " in all");
   // Devices and instruction sets add in another order; anything beyond is another model.
   constexpr double kRounding = 1e-3;
   const double loss = probe.score(network).loss;

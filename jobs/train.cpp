@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -8,6 +9,7 @@
 #include "job.hpp"
 #include "lockstep/base/build_info.hpp"
 #include "lockstep/base/check.hpp"
+#include "lockstep/base/config_changes.hpp"
 #include "lockstep/base/durable_file.hpp"
 #include "lockstep/base/fault.hpp"
 #include "lockstep/base/wording.hpp"
@@ -55,6 +57,12 @@ void log_plan(JobContext& context, const data::Sampler& sampler,
          << " micro-batches: a BatchNorm layer normalises each micro-batch by itself, across ranks";
   }
   context.log.info("train", line.str());
+  if (schedule.warmup_updates >= schedule.total_updates) {
+    context.log.warning("train", "the whole run is warm-up (" +
+                                     counted(schedule.warmup_updates, "update") +
+                                     "): the learning rate never comes to optim.lr; set "
+                                     "schedule.warmup_epochs=0, or train for longer");
+  }
 }
 
 /// Scores the best model of a run on the test set.
@@ -79,6 +87,29 @@ void score_test_set(JobContext& context, const RunPlace& place, const TrainingDa
   report_classes(context, confusion, state.classes, place.path);
 }
 
+/// Warns on rank 0 when the learning rate of the next update is another than the configuration of
+/// the checkpoint would have given it: train.epochs alone moves the end of most schedules.
+void log_rate_change(JobContext& context, const train::LoadedCheckpoint& from,
+                     const train::TrainingState& state, const TrainingPlan& plan) {
+  if (!context.session.world().is_root()) {
+    return;
+  }
+  const std::int64_t per_epoch = plan.sampler->updates_per_epoch();
+  const RunConfig saved =
+      config_from_text(from.config_text, from.folder + "/config.cfg", program());
+  optim::ScheduleOptions before = schedule_options(saved, per_epoch);
+  before.total_updates = total_updates(saved, state, per_epoch);
+  const std::int64_t there = std::min(state.update, before.total_updates - 1);
+  const double was = optim::learning_rate(before, there, state.schedule);
+  const double is = optim::learning_rate(plan.schedule, state.update, state.schedule);
+  if (was != is) {
+    std::ostringstream line;
+    line << "the learning rate goes on at " << is << ", the configuration of before has " << was
+         << " there";
+    context.log.warning("train", line.str());
+  }
+}
+
 /// Brings a run to where it begins or goes on; nothing but its log is touched. Collective; failures
 /// are agreed.
 train::TrainingState begin_state(JobContext& context, RunPlace& place,
@@ -94,6 +125,7 @@ train::TrainingState begin_state(JobContext& context, RunPlace& place,
       log_warnings(context, place);
       plan.schedule.total_updates =
           total_updates(context.command_line.config, state, plan.sampler->updates_per_epoch());
+      log_rate_change(context, *place.from, state, plan);
       require_whole_epochs(state, options, plan.schedule.total_updates);
       require_more_or_best(place, state, options, plan.schedule.total_updates);
     }

@@ -126,6 +126,11 @@ void log_data(JobContext& context, const TrainingData& sets) {
                                       "pictures the model has not seen");
     }
   }
+  if (sets.own_val && sets.test && sets.own_val->info().set_id == sets.test->info().set_id) {
+    context.log.warning("data",
+                        "data.test is the validation set: the best model is chosen on the pictures "
+                        "that it is scored on, which makes the score too good");
+  }
   if (sets.split.val.empty()) {
     const double holdout = context.command_line.config.data.holdout;
     const bool rounded = holdout > 0 && !sets.own_val;

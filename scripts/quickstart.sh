@@ -65,7 +65,7 @@ done
 
 say "Step 2 of 6: build (the first time takes several minutes)"
 configure release
-watched build release lockstep pack_images inspect_shards
+watched build release programs
 
 allow_mpi_as_root
 train=("$bin/lockstep" train --config configs/quickstart.cfg --run.name "$name" --run.root runs

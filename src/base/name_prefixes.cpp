@@ -1,5 +1,6 @@
 #include "lockstep/base/name_prefixes.hpp"
 
+#include <algorithm>
 #include <sstream>
 
 #include "lockstep/base/check.hpp"
@@ -19,6 +20,28 @@ std::vector<std::string> possible_prefixes(const std::vector<std::string>& names
   return prefixes;
 }
 
+/// What stands before the first dot of the names, each once; before the second where that would be
+/// one or two for all.
+std::vector<std::string> first_parts(const std::vector<std::string>& names) {
+  constexpr std::size_t kFew = 2;
+  constexpr std::size_t kMany = 20;
+  std::vector<std::string> parts;
+  for (const bool deeper : {false, true}) {
+    parts.clear();
+    for (const std::string& name : names) {
+      const auto dot = name.find('.');
+      const std::string part = name.substr(0, deeper ? name.find('.', dot + 1) : dot);
+      if (std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(part);
+    }
+    if (parts.size() > kFew) break;
+  }
+  if (parts.size() > kMany) {
+    parts.resize(kMany);
+    parts.emplace_back("...");
+  }
+  return parts;
+}
+
 }  // namespace
 
 std::vector<std::string> split_at_commas(const std::string& text) {
@@ -35,7 +58,12 @@ std::vector<std::string> split_at_commas(const std::string& text) {
 std::string prefix_hint(std::string_view prefix, const std::vector<std::string>& names) {
   const std::string nearest = nearest_name(prefix, possible_prefixes(names));
   if (!nearest.empty()) return "did you mean \"" + nearest + "\"?";
-  return names.empty() ? "leave it out" : "the first parameter is " + names.front();
+  if (names.empty()) return "leave it out";
+  std::string all;
+  for (const std::string& begin : first_parts(names)) {
+    all += (all.empty() ? "" : ", ") + begin;
+  }
+  return "names begin with " + all;
 }
 
 }  // namespace lockstep

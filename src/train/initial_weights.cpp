@@ -39,7 +39,7 @@ bool is_head(const at::Tensor& own, const at::Tensor& given, std::int64_t classe
       << " in the network";
   throw UsageError("model.weights does not fit the model", why.str(),
                    "choose the model that the weights belong to (model.name, model.width, "
-                   "model.stem)");
+                   "model.stem), and pictures of the size it was trained on");
 }
 
 }  // namespace

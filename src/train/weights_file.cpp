@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
@@ -9,6 +10,8 @@
 
 #include "lockstep/base/check.hpp"
 #include "lockstep/base/utf8.hpp"
+#include "lockstep/train/checkpoint.hpp"
+#include "manifest.hpp"
 #include "torch_file.hpp"
 
 namespace lockstep::train {
@@ -51,7 +54,22 @@ WeightsFile from_torch(TorchWeights weights) {
   return result;
 }
 
+/// A folder, or a pointer to one: a checkpoint of this program.
+bool is_checkpoint(const std::string& path) {
+  constexpr std::uintmax_t kMostOfAPointer = 4096;
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return true;
+  }
+  return std::filesystem::is_regular_file(path, error) &&
+         std::filesystem::file_size(path, error) <= kMostOfAPointer && read_pointer(path);
+}
+
 WeightsFile read_any(const std::string& file) {
+  if (is_checkpoint(file)) {
+    LoadedCheckpoint checkpoint = load_checkpoint(file);
+    return {std::move(checkpoint.model), "checkpoint '" + checkpoint.folder + "'"};
+  }
   const std::string head = head_of(file);
   if (is_torch_zip(head)) {
     return from_torch(read_torch_zip(file));

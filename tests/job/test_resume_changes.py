@@ -84,6 +84,18 @@ def test_a_larger_batch_trains_all_epochs_that_are_left(stopped):
     assert run.metrics[-1]["updates"] == str(20 + 5 * 2)
 
 
+def test_a_rate_that_jumps_is_told(stopped):
+    """A cosine over ten epochs, cut to six: it falls faster from where it is."""
+    root, options = stopped(20)
+    shorter = runs.train(root, 0, {**options, "train.epochs": 6})
+    jump = "the learning rate goes on at"
+    assert shorter.log.count(jump) == 1
+    runs.train(root, 0, {**options, "train.epochs": 6})
+    assert shorter.log.count(jump) == 1, "nothing changed this time"
+    longer = runs.train(root, 0, {**options, "train.epochs": 7})
+    assert longer.log.count(jump) == 2
+
+
 def test_momentum_may_come_and_go(stopped):
     root, options = stopped(8)
     options = {**options, "train.epochs": 4}

@@ -77,7 +77,7 @@ def test_a_damaged_checkpoint_is_passed_over(data, whole, tmp_path):
     (newest / "model.safetensors").write_bytes(content)
     run = runs.train(tmp_path, 0, options)
     assert f"{newest.name} cannot be used" in run.log and "goes on from" in run.log
-    assert "4 epochs and 16 updates are done" in run.log
+    assert "4 whole epochs, 16 updates in all" in run.log
     assert_equal(run, whole(0))
 
 

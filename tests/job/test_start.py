@@ -58,6 +58,16 @@ def test_a_last_batch_of_one_sample_is_refused_where_it_cannot_be_trained(ranks,
     runs.train(tmp_path, ranks, {**values, "data.drop_last": True, "train.epochs": 1}, name="drop")
 
 
+def test_a_test_set_that_validates_and_a_run_of_warm_up_are_told(tiny_set, tmp_path):
+    values = options(tiny_set(60), data__test=tiny_set(24, seed=9), train__epochs=1)
+    run = runs.train(tmp_path, 0, {**values, "data.val": tiny_set(24, seed=9),
+                                   "schedule.warmup_epochs": 1})
+    assert run.log.count("data.test is the validation set") == 1
+    assert run.log.count("the whole run is warm-up (4 updates)") == 1
+    other = runs.train(tmp_path, 0, {**values, "data.val": tiny_set(24, seed=8)}, name="other")
+    assert "is the validation set" not in other.log and "warm-up" not in other.log
+
+
 def test_scores_are_written_whatever_the_log_level(tiny_set, tmp_path, lockstep):
     run = runs.train(tmp_path, 0, options(tiny_set(60), data__test=tiny_set(60), train__epochs=1,
                                           run__log_level="error"))

@@ -12,7 +12,7 @@ namespace lockstep {
 [[nodiscard]] std::vector<std::string> split_at_commas(const std::string& text);
 
 /// What to do about a beginning that none of the names has: the nearest beginning that ends at a
-/// dot, or the nearest name, else the first name.
+/// dot, or the nearest name, else how names begin.
 [[nodiscard]] std::string prefix_hint(std::string_view prefix,
                                       const std::vector<std::string>& names);
 

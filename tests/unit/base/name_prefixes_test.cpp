@@ -18,7 +18,7 @@ TEST(NamePrefixes, TheNearestBeginningIsNamed) {
   EXPECT_EQ(prefix_hint("cnov1", names), "did you mean \"conv1\"?");
   EXPECT_EQ(prefix_hint("layer1.1", names), "did you mean \"layer1.0\"?");
   EXPECT_EQ(prefix_hint("fc.bais", names), "did you mean \"fc.bias\"?");
-  EXPECT_EQ(prefix_hint("transformer", names), "the first parameter is conv1.weight");
+  EXPECT_EQ(prefix_hint("transformer", names), "names begin with conv1, layer1, fc");
   EXPECT_EQ(prefix_hint("fc", {}), "leave it out");
 }
 
