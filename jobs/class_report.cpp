@@ -34,8 +34,8 @@ void report_classes(JobContext& context, const report::ConfusionMatrix& confusio
   context.log.result(verb, report::macro_text(report::macro_average(scores)));
   comm::agreed_phase(context.control, [&] {
     if (context.session.world().is_root() && !folder.empty()) {
-      replace_durable(folder + kConfusionFile, report::confusion_csv(confusion, classes));
-      replace_durable(folder + kPerClassFile, report::per_class_csv(scores, classes));
+      replace_durable({{folder + kConfusionFile, report::confusion_csv(confusion, classes)},
+                       {folder + kPerClassFile, report::per_class_csv(scores, classes)}});
     }
   });
   if (!folder.empty()) {

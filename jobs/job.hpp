@@ -8,6 +8,7 @@
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/mpi_session.hpp"
 #include "lockstep/report/run_log.hpp"
+#include "lockstep/train/stop_signal.hpp"
 
 namespace lockstep::jobs {
 
@@ -18,6 +19,7 @@ struct JobContext {
   comm::MpiSession& session;
   comm::Collectives& control;
   report::RunLog& log;
+  const train::StopSignal* stop;  ///< since the program began; null: none was caught yet
 };
 
 /// One verb of the executable. `run` throws on failure (comm::AgreedError when all ranks know);

@@ -149,6 +149,32 @@ std::vector<Input> open_inputs(comm::Collectives& control, const Request& reques
   return inputs;
 }
 
+/// Refuses to write over what the work is done with. On rank 0. Throws UsageError.
+void require_output_apart(const std::string& output, const std::vector<Input>& inputs) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (output.empty() || !fs::exists(output, error)) {
+    return;
+  }
+  const fs::path place = fs::canonical(output, error);
+  const auto holds = [&](const char* file) {
+    return fs::exists(place.parent_path() / file, error);
+  };
+  std::string what = holds(data::kSetFile)                       ? "a file of a set of shards"
+                     : train::is_checkpoint_file(place.string()) ? "a file of a checkpoint"
+                                                                 : "";
+  for (const Input& input : inputs) {
+    for (const std::string& path :
+         input.files != nullptr ? input.paths : std::vector<std::string>{}) {
+      what = fs::equivalent(path, place, error) ? "one of the pictures" : what;
+    }
+  }
+  if (!what.empty()) {
+    throw UsageError("the predictions are not written to '" + output + "'", "it is " + what,
+                     "give --output another place");
+  }
+}
+
 /// Why samples of this batch cannot be used, by id, from whichever rank has read them. Collective.
 std::map<std::int64_t, std::string> problems_of(comm::Collectives& control, const Input& input,
                                                 const std::vector<train::Prediction>& batch) {
@@ -215,6 +241,7 @@ ExitCode run_predict(JobContext& context) {
     network = build_network(config, shape, place.device(), place.collectives.batch_norm());
     train::copy_state(*network, trained->checkpoint.model);
     if (root) {
+      require_output_apart(request.output, inputs);
       writer = std::make_unique<report::PredictionWriter>(request.format, request.output,
                                                           std::min(request.top, class_count));
     }
@@ -252,7 +279,8 @@ ExitCode run_predict(JobContext& context) {
     }
   }
   comm::agreed_phase(control, [&] {
-    if (writer) {
+    // Where nothing was predicted an older file stays.
+    if (writer && (request.output.empty() || bad < all)) {
       writer->close();
     }
   });

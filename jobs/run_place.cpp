@@ -179,8 +179,8 @@ void require_whole_epochs(const train::TrainingState& state, const train::FitOpt
       train::is_finished(state, options, total_updates)) {
     throw UsageError("the run would end inside an epoch that was not validated",
                      std::to_string(state.update) +
-                         " updates are done, train.max_updates or train.early_stopping asks for no "
-                         "more",
+                         " updates are done; train.epochs, train.max_updates or "
+                         "train.early_stopping asks for no more",
                      "let it go on to the end of the epoch at least");
   }
 }
@@ -193,7 +193,7 @@ void require_more_or_best(const RunPlace& place, const train::TrainingState& sta
   }
   throw UsageError("there is nothing left to train, and no best model to keep",
                    "all updates are done, and the best model of before was chosen on another "
-                   "data.val or lies in another folder",
+                   "data.val, lies in another folder or is damaged",
                    "raise train.epochs, or evaluate the checkpoint itself");
 }
 
@@ -225,16 +225,27 @@ void check_probe(JobContext& context, const RunPlace& place, const train::Traini
 
 void take_over_best(JobContext& context, RunPlace& place, train::TrainingState& state) {
   comm::Collectives& control = context.control;
+  if (state.running.validated && state.best_epoch == state.epoch + 1 && control.world().is_root()) {
+    context.log.warning("run",
+                        "train.max_updates had cut the epoch that goes on now, and its model of "
+                        "then stays the best until a better one comes; train.stop_after_updates "
+                        "makes slices without that");
+  }
   std::int64_t best_is_there = 0;
   comm::agreed_phase(control, [&] {
     if (place.checkpoints) {
+      if (context.command_line.config.run.resume == kResumeAuto) {
+        place.checkpoints->restore_latest(
+            std::filesystem::path(place.from->folder).filename().string());
+      }
       best_is_there = place.checkpoints->restore_best(state.best_checkpoint) ? 1 : 0;
     }
   });
   if (control.max(best_is_there) == 0 && !state.best_checkpoint.empty()) {
     if (control.world().is_root()) {
       context.log.warning("run", "the best model so far, " + state.best_checkpoint +
-                                     ", is not in this run's folder: the best is chosen anew");
+                                     ", is damaged or not in this run's folder: the best is "
+                                     "chosen anew");
     }
     state.best_checkpoint.clear();
     state.best_score.reset();

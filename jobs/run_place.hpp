@@ -58,8 +58,9 @@ void require_more_or_best(const RunPlace& place, const train::TrainingState& sta
 void check_probe(JobContext& context, const RunPlace& place, const train::TrainingState& state,
                  train::Evaluator& probe, model::Network& network);
 
-/// Lets the folder's best model be the one of the checkpoint. One that was not carried along
-/// (run.resume=PATH, or lost) counts no more: `state` is changed. Collective.
+/// Lets the folder's pointers be those of the checkpoint that the run goes on from. A best model
+/// that was not carried along (run.resume=PATH, or lost) counts no more: `state` is changed.
+/// Collective.
 void take_over_best(JobContext& context, RunPlace& place, train::TrainingState& state);
 
 }  // namespace lockstep::jobs

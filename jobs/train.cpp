@@ -91,7 +91,7 @@ void score_test_set(JobContext& context, const RunPlace& place, const TrainingDa
 /// the checkpoint would have given it: train.epochs alone moves the end of most schedules.
 void log_rate_change(JobContext& context, const train::LoadedCheckpoint& from,
                      const train::TrainingState& state, const TrainingPlan& plan) {
-  if (!context.session.world().is_root()) {
+  if (!context.session.world().is_root() || state.update >= plan.schedule.total_updates) {
     return;
   }
   const std::int64_t per_epoch = plan.sampler->updates_per_epoch();
@@ -197,7 +197,8 @@ void log_start(JobContext& context, const std::string& folder, const TrainingDat
 
 ExitCode run_train(JobContext& context) {
   const RunConfig& config = context.command_line.config;
-  const train::StopSignal stop;  // a signal from here on is followed at the first update
+  std::optional<train::StopSignal> own_stop;
+  const train::StopSignal& stop = context.stop != nullptr ? *context.stop : own_stop.emplace();
   comm::Collectives& control = context.control;
   const comm::World& world = context.session.world();
   const FaultPoint fault(config.fault, world.rank);

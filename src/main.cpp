@@ -4,7 +4,9 @@
 #include <exception>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "lockstep/base/system.hpp"
 #include "lockstep/comm/mpi_session.hpp"
 #include "lockstep/report/run_log.hpp"
+#include "lockstep/train/stop_signal.hpp"
 
 namespace {
 
@@ -72,7 +75,8 @@ bool answer(const CommandLine& command_line, bool speak) {
   return true;
 }
 
-ExitCode run(const std::vector<std::string>& args, comm::MpiSession& session) {
+ExitCode run(const std::vector<std::string>& args, comm::MpiSession& session,
+             const train::StopSignal* stop) {
   const comm::World& world = session.world();
   auto start = session.make_collectives({.name = "start"});
   CommandLine command_line;
@@ -92,7 +96,7 @@ ExitCode run(const std::vector<std::string>& args, comm::MpiSession& session) {
   session.set_timeout(config.comm.timeout);
   auto control = session.make_collectives({.name = "control", .timeout_s = config.comm.timeout});
   report::RunLog log(world.rank, report::level_from_name(config.run.log_level));
-  jobs::JobContext context{args, command_line, session, *control, log};
+  jobs::JobContext context{args, command_line, session, *control, log, stop};
   const auto& table = jobs::job_table();
   const auto job = std::find_if(table.begin(), table.end(), [&](const auto& entry) {
     return entry.verb.name == command_line.verb;
@@ -113,18 +117,25 @@ ExitCode run(const std::vector<std::string>& args, comm::MpiSession& session) {
 }
 
 int run_program(int argc, char** argv) {
+  // The start takes seconds: who asks for a stop meanwhile gets it at the first update.
+  std::optional<train::StopSignal> stop;
+  if (argc > 1 && std::string_view(argv[1]) == "train") {
+    stop.emplace();
+  }
   try {
     comm::MpiSession session(argc, argv);
     const int rank = session.world().rank;
     const std::string who = session.world().size > 1 ? "rank " + std::to_string(rank) + ": " : "";
     try {
-      return static_cast<int>(run(std::vector<std::string>(argv + 1, argv + argc), session));
+      return static_cast<int>(
+          run(std::vector<std::string>(argv + 1, argv + argc), session, stop ? &*stop : nullptr));
     } catch (const comm::AgreedError& error) {
       if (error.speaker() == rank) {
         say_error(who + error.what());
       }
       return static_cast<int>(error.code());
     } catch (const std::exception& error) {
+      stop.reset();  // the rank that aborts first ends this one by SIGTERM
       await_lower_ranks(rank);
       say_error(who + message_of(error));
       const auto* ours = dynamic_cast<const Error*>(&error);
@@ -139,6 +150,7 @@ int run_program(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  hold_standard_streams();
   turn_signal_into_error(SIGXFSZ);
   end_process(run_program(argc, argv));
 }

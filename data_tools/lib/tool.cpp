@@ -16,6 +16,7 @@ int run_tool(const std::string& name, const std::function<void()>& body) {
   const auto say = [&](const std::string& message) {
     std::cerr << name << ": error: " << message << '\n';
   };
+  hold_standard_streams();
   turn_signal_into_error(SIGXFSZ);
   // Nobody may be left to read the progress; the work goes on.
   turn_signal_into_error(SIGPIPE);

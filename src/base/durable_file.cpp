@@ -70,15 +70,25 @@ void write_durable(const std::string& path, const std::string& text) {
 }
 
 void replace_durable(const std::string& path, const std::string& text) {
-  const std::string temporary = path + ".tmp";
+  replace_durable({{path, text}});
+}
+
+void replace_durable(const std::vector<std::pair<std::string, std::string>>& files) {
+  const auto temporary = [](const std::string& path) { return path + ".tmp"; };
   try {
-    write_durable(temporary, text);
+    for (const auto& [path, text] : files) {
+      write_durable(temporary(path), text);
+    }
   } catch (...) {
-    std::remove(temporary.c_str());
+    for (const auto& [path, text] : files) {
+      std::remove(temporary(path).c_str());
+    }
     throw;
   }
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
-    cannot_write(path);
+  for (const auto& [path, text] : files) {
+    if (std::rename(temporary(path).c_str(), path.c_str()) != 0) {
+      cannot_write(path);
+    }
   }
 }
 

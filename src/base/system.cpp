@@ -78,6 +78,13 @@ void turn_signal_into_error(int signal) noexcept {
   }
 }
 
+void hold_standard_streams() noexcept {
+  for (int stream = 0; stream <= STDERR_FILENO; ++stream) {
+    // The lowest number that is free is this one. Not for writing: what is lost shall be told.
+    if (::fcntl(stream, F_GETFD) < 0) static_cast<void>(::open("/dev/null", O_RDONLY));
+  }
+}
+
 void end_process(int code) noexcept {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   std::exit(code);

@@ -26,7 +26,7 @@ class Lease {
   [[nodiscard]] bool is_ours() const noexcept;
   void create();
   [[nodiscard]] bool put_in_place(const std::string& beside);
-  void remove_stale() const;
+  [[nodiscard]] bool take_over(const std::string& beside);
   void renew();
   bool write() noexcept;
 

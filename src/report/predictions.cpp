@@ -1,14 +1,12 @@
 #include "lockstep/report/predictions.hpp"
 
-#include <unistd.h>
-
 #include <array>
-#include <cerrno>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "csv_row.hpp"
 #include "lockstep/base/check.hpp"
+#include "output_file.hpp"
 
 namespace lockstep::report {
 namespace {
@@ -65,8 +63,8 @@ PredictionFormat prediction_format(const std::string& word) {
 
 struct PredictionWriter::Impl {
   PredictionFormat format;
-  std::string path;       // empty: the standard output
-  std::string temporary;  // what is written until close()
+  std::string path;  // empty: the standard output
+  OutputFile output;
   std::FILE* file = nullptr;
   std::int64_t rows = 0;
 
@@ -84,19 +82,13 @@ PredictionWriter::PredictionWriter(PredictionFormat format, const std::string& f
     : impl_(std::make_unique<Impl>()) {
   impl_->format = format;
   impl_->path = file;
-  impl_->temporary = file + ".tmp";
-  impl_->file = file.empty() ? stdout : std::fopen(impl_->temporary.c_str(), "we");
-  if (impl_->file == nullptr) impl_->fail();
+  if (!file.empty() && !impl_->output.open(file)) impl_->fail();
+  impl_->file = file.empty() ? stdout : impl_->output.stream();
   if (format == PredictionFormat::kCsv) impl_->put(csv_header(k));
   if (format == PredictionFormat::kJson) impl_->put("[");
 }
 
-PredictionWriter::~PredictionWriter() {
-  if (impl_->file != nullptr && !impl_->path.empty()) {
-    std::fclose(impl_->file);
-    std::remove(impl_->temporary.c_str());
-  }
-}
+PredictionWriter::~PredictionWriter() = default;
 
 void PredictionWriter::write(const PredictionRow& row) {
   switch (impl_->format) {
@@ -115,21 +107,8 @@ void PredictionWriter::write(const PredictionRow& row) {
 
 void PredictionWriter::close() {
   if (impl_->format == PredictionFormat::kJson) impl_->put("\n]\n");
-  if (std::fflush(impl_->file) != 0) impl_->fail();
-  if (impl_->path.empty()) return;
-  std::FILE* file = impl_->file;
-  impl_->file = nullptr;
-  const bool synced = ::fsync(::fileno(file)) == 0 || errno == EINVAL;
-  const int reason = errno;
-  if (std::fclose(file) == 0 && synced) {
-    if (std::rename(impl_->temporary.c_str(), impl_->path.c_str()) == 0) return;
-  } else if (!synced) {
-    errno = reason;
-  }
-  const int why = errno;
-  std::remove(impl_->temporary.c_str());
-  errno = why;
-  impl_->fail();
+  const bool done = impl_->path.empty() ? std::fflush(impl_->file) == 0 : impl_->output.close();
+  if (!done) impl_->fail();
 }
 
 }  // namespace lockstep::report

@@ -70,6 +70,11 @@ void read_optimizer(LoadedCheckpoint& loaded) {
 
 }  // namespace
 
+bool is_checkpoint_file(const std::string& path) {
+  const fs::path folder = fs::path(path).parent_path();
+  return fs::exists(folder / kManifestFile) || is_pointer(path);
+}
+
 LoadedCheckpoint load_checkpoint(const std::string& path, LoadParts parts) {
   LoadedCheckpoint loaded;
   loaded.folder = resolve(path);

@@ -124,7 +124,7 @@ CheckpointStore::CheckpointStore(std::string folder, std::int64_t keep_last,
   sync_folder(folder_ + "/..");
   sweep();
   best_ = read_pointer(path_of("best")).value_or(Pointer{}).name;
-  if (!holds(best_)) {
+  if (!best_.empty() && !fs::exists(path_of(best_) + "/" + kManifestFile)) {
     best_.clear();
   }
 }
@@ -148,20 +148,36 @@ std::vector<std::string> CheckpointStore::newest_first() const {
   return names;
 }
 
+void CheckpointStore::restore_latest(const std::string& name) {
+  if (read_pointer(path_of("latest")).value_or(Pointer{}).name != name) {
+    replace_durable(path_of("latest"), pointer_text(folder_, name));
+    sync_folder(folder_);
+  }
+}
+
 bool CheckpointStore::holds(const std::string& name) const {
-  return !name.empty() && fs::exists(path_of(name) + "/" + kManifestFile);
+  if (name.empty()) {
+    return false;
+  }
+  try {
+    check_manifest(path_of(name), {});
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 bool CheckpointStore::restore_best(const std::string& name) {
-  const bool there = holds(name);
-  best_ = there ? name : std::string();
-  if (there) {
-    replace_durable(path_of("best"), pointer_text(folder_, name));
-  } else {
-    fs::remove(path_of("best"));
+  if (!holds(name)) {
+    if (best_.empty()) {
+      fs::remove(path_of("best"));  // it names nothing
+    }
+    return false;
   }
+  best_ = name;
+  replace_durable(path_of("best"), pointer_text(folder_, name));
   sync_folder(folder_);
-  return there;
+  return true;
 }
 
 void CheckpointStore::sweep() {

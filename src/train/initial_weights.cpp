@@ -42,6 +42,19 @@ bool is_head(const at::Tensor& own, const at::Tensor& given, std::int64_t classe
                    "model.stem), and pictures of the size it was trained on");
 }
 
+void refuse_values(const std::string& name, const at::Tensor& own, const at::Tensor& given) {
+  if (!own.is_floating_point()) {
+    return;
+  }
+  const bool numbers = given.is_floating_point();
+  if (!numbers || !at::isfinite(given).all().item<bool>()) {
+    throw UsageError("model.weights cannot be used",
+                     name + (numbers ? " has values that are not finite"
+                                     : " has integers (quantised weights need their scales)"),
+                     "give weights in floating point of a training that did not diverge");
+  }
+}
+
 }  // namespace
 
 WeightsMatch load_weights(model::Network& network, const NamedTensors& tensors,
@@ -57,6 +70,7 @@ WeightsMatch load_weights(model::Network& network, const NamedTensors& tensors,
       }
       continue;
     }
+    refuse_values(name, own, found->second);
     if (found->second.sizes() == own.sizes()) {
       copies.emplace_back(own, found->second);
       match.matched.push_back(name);

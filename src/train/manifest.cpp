@@ -138,6 +138,13 @@ std::string pointer_text(const std::string& folder, const std::string& name) {
   return json.dump() + "\n";
 }
 
+bool is_pointer(const std::string& path) {
+  constexpr std::uintmax_t kMost = 4096;
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error) &&
+         std::filesystem::file_size(path, error) <= kMost && read_pointer(path).has_value();
+}
+
 std::optional<Pointer> read_pointer(const std::string& file) {
   if (!std::filesystem::exists(file)) {
     return std::nullopt;

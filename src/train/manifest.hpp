@@ -33,4 +33,7 @@ struct Pointer {
 /// the file has it. Throws Error when the file cannot be read.
 [[nodiscard]] std::optional<Pointer> read_pointer(const std::string& file);
 
+/// Whether a path is a pointer file; another one is not read for it.
+[[nodiscard]] bool is_pointer(const std::string& path);
+
 }  // namespace lockstep::train

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
@@ -56,13 +55,8 @@ WeightsFile from_torch(TorchWeights weights) {
 
 /// A folder, or a pointer to one: a checkpoint of this program.
 bool is_checkpoint(const std::string& path) {
-  constexpr std::uintmax_t kMostOfAPointer = 4096;
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
-    return true;
-  }
-  return std::filesystem::is_regular_file(path, error) &&
-         std::filesystem::file_size(path, error) <= kMostOfAPointer && read_pointer(path);
+  return std::filesystem::is_directory(path, error) || is_pointer(path);
 }
 
 WeightsFile read_any(const std::string& file) {

@@ -3,8 +3,11 @@
 import csv
 import io
 import json
+import os
 import re
 import shutil
+import subprocess
+import time
 
 import harness
 import pictures
@@ -185,6 +188,71 @@ def test_a_set_of_another_size(best, tiny_set):
 def test_an_output_that_cannot_be_written(best, photos, tmp_path):
     result = predict(2, best, photos, output=tmp_path / "no" / "p.csv", format="csv")
     said_once(result, FAILED, "cannot be written")
+
+
+def test_an_output_that_would_replace_what_it_works_with_is_refused(best, photos, tiny_set,
+                                                                    copy_set, tmp_path):
+    folder = tmp_path / "photos"
+    shutil.copytree(photos, folder)
+    picture = sorted(folder.rglob("*.png"))[0]
+    damaged = copy_set(tiny_set(24))
+    checkpoints = tmp_path / "checkpoints"
+    shutil.copytree(best.parent, checkpoints)
+    model = next(checkpoints.glob("epoch-*")) / "model.safetensors"
+    link = tmp_path / "link.csv"
+    link.symlink_to(picture)
+    for inputs, output, word in [
+            ([picture], picture, "one of the pictures"), ([folder], picture, "one of the pictures"),
+            ([folder], link, "one of the pictures"),
+            ([damaged], next(damaged.glob("*.h5")), "a set of shards"),
+            ([damaged], damaged / "set.json", "a set of shards"),
+            ([picture], checkpoints / "best", "a checkpoint"),
+            ([picture], model, "a checkpoint")]:
+        before = output.read_bytes()
+        said_once(predict(2, checkpoints / "best", *inputs, output=output, format="csv"), USAGE,
+                  word, "--output")
+        assert output.read_bytes() == before
+    assert not [p for p in tmp_path.rglob("*.tmp*")]
+
+
+def test_outputs_of_every_kind(best, photos, tmp_path):
+    """A link is followed, a pipe is written to, an older file goes when there is something new."""
+    real, link, pipe = tmp_path / "real.csv", tmp_path / "link.csv", tmp_path / "pipe"
+    real.write_text("old")
+    link.symlink_to(real)
+    (tmp_path / "real.csv.tmp").write_text("mine")
+    expected = predict(0, best, photos, format="csv").ok().out
+    predict(0, best, photos, output=link, format="csv").ok()
+    assert link.is_symlink() and real.read_text() == expected
+    assert (tmp_path / "real.csv.tmp").read_text() == "mine"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True)
+    predict(2, best, photos, output=pipe, format="csv").ok()
+    assert reader.communicate(timeout=60)[0] == expected
+    broken = tmp_path / "broken.png"
+    broken.write_bytes(b"no picture")
+    predict(0, best, broken, output=real, format="csv").failed(FAILED)
+    assert real.read_text() == expected, "nothing new to put there"
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "broken.png", "link.csv", "pipe", "real.csv", "real.csv.tmp"]
+
+
+def test_a_kill_leaves_the_output_as_it_was(best, tiny_set, tmp_path):
+    output = tmp_path / "p.csv"
+    output.write_text("old")
+    killed = harness.run([harness.program("lockstep"), "predict", tiny_set(200), *harness.option_args(
+        {"checkpoint": best, "output": output, "format": "csv", "train.eval_batch_size": 1})],
+        during=lambda process: (time.sleep(0.9), process.kill()))
+    assert killed.code in (0, -9)
+    assert [p.name for p in tmp_path.iterdir()] == ["p.csv"]
+    assert killed.code == 0 or output.read_text() == "old"
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&- >&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_told_by_the_code(closed, best, photos):
+    command = " ".join([harness.program("lockstep"), "predict", "--checkpoint", str(best),
+                        str(photos), closed])
+    assert harness.run(["sh", "-c", command]).code == FAILED
 
 
 def test_info(best):

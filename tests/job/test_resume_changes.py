@@ -118,6 +118,32 @@ def test_a_finished_run_keeps_the_best_it_has(data, tiny_set, tmp_path):
     assert not (tmp_path / "runs" / "other").exists()
 
 
+def test_the_best_of_before_stays_until_there_is_a_new_one(data, tiny_set, tmp_path):
+    options = {**OPTIONS, **data, "checkpoint.keep_last": 1, "checkpoint.every_updates": 2,
+               "train.epochs": 3, "data.val": tiny_set(24, seed=9)}
+    runs.launch(tmp_path, 0, {**options, "train.stop_after_updates": 6}).result.failed(STOPPED)
+    changed = {**options, "data.val": tiny_set(30, seed=8)}
+    run = runs.launch(tmp_path, 0, {**changed, "train.stop_after_updates": 1})
+    run.result.failed(STOPPED)
+    assert (checkpoint_of(run, "best") / "model.safetensors").exists()
+    assert runs.train(tmp_path, 0, changed).log.count("the best model is chosen anew") == 1
+
+
+def test_a_damaged_best_is_noticed_when_the_run_goes_on(data, tmp_path):
+    options = {**OPTIONS, **data, "train.epochs": 3}
+    run = runs.train(tmp_path, 0, options)
+    best = checkpoint_of(run, "best") / "model.safetensors"
+    if best.parent == checkpoint_of(run):  # the newest must stay whole
+        run = runs.train(tmp_path, 0, {**options, "train.epochs": 4, "optim.lr": 0})
+    best.write_bytes(best.read_bytes()[:-10])
+    epochs = int(run.metrics[-1]["epoch"])
+    result = runs.launch(tmp_path, 2, {**options, "train.epochs": epochs}).result
+    said_once(result, USAGE, "nothing left to train", "damaged")
+    longer = runs.train(tmp_path, 0, {**options, "train.epochs": epochs + 1})
+    assert longer.log.count("is damaged or not in this run's folder") == 1
+    assert f"epoch {epochs + 1}): " in longer.log, "the test set, with the new best"
+
+
 def test_another_model_than_was_saved_is_noticed_before_anything_changes(data, stopped, tmp_path):
     """The weights of another run under a manifest that fits them."""
     root, options = stopped(8)

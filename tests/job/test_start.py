@@ -1,5 +1,8 @@
 """How a run starts or is refused, and what the programs say and where."""
 
+import signal
+import time
+
 import harness
 import pytest
 import runs
@@ -29,6 +32,18 @@ def test_a_failure_that_all_know_stands_in_the_log_once(tiny_set, tmp_path):
     again = options(tiny_set(60), train__epochs=2, run__resume="auto", model__width=8)
     runs.launch(tmp_path, 3, again).result.failed(2)
     assert run.log.count("model.width 4 -> 8") == 1
+
+
+@pytest.mark.parametrize("delay", [0.4, 0.6, 0.8])
+def test_a_stop_that_comes_while_it_starts_is_followed(delay, tiny_set, tmp_path):
+    """Until the program has begun a signal ends it; after that it saves at the first update."""
+    run = runs.launch(tmp_path, 0, options(tiny_set(60), train__epochs=200, run__resume="auto"),
+                      during=lambda process: (time.sleep(delay), process.send_signal(signal.SIGTERM)))
+    assert run.result.code in (85, -signal.SIGTERM)
+    if run.result.code == 85:
+        assert "stopped on request" in run.log
+    else:
+        assert not (tmp_path / "runs" / "run").exists()
 
 
 def test_early_stopping_without_a_validation_sample_is_refused(tiny_set, tmp_path):

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace lockstep {
 
@@ -27,6 +29,8 @@ class DurableFile {
 void write_durable(const std::string& path, const std::string& text);
 /// Replaces `path` by rename, so that a reader sees the old text or the new one, never a part.
 void replace_durable(const std::string& path, const std::string& text);
+/// The same for several {path, text}: none is replaced before all are on the disk.
+void replace_durable(const std::vector<std::pair<std::string, std::string>>& files);
 /// Makes the entries of a folder durable (fsync of the folder).
 void sync_folder(const std::string& folder);
 /// The whole of a regular file of at most 64 MiB: texts that a run keeps, never weights. Throws

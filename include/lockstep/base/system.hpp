@@ -30,6 +30,10 @@ void sync_file_system(const std::string& folder, std::string_view hint);
 /// the size of files).
 void turn_signal_into_error(int signal) noexcept;
 
+/// Takes the places of standard streams that are closed, so that no file or socket comes to stand
+/// there. Writing to them goes on to fail. First in main.
+void hold_standard_streams() noexcept;
+
 /// Ends a program in which everything is closed: flushes the standard streams and leaves without
 /// the destructors of globals. LibTorch's would take its operators apart one by one, for a third of
 /// the processor time of a short run. (Under a sanitizer they run: its own checks come with them.)

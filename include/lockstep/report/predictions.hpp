@@ -27,7 +27,8 @@ enum class PredictionFormat { kTable, kCsv, kJson };
 /// known. Throws Error when writing fails.
 class PredictionWriter {
  public:
-  /// To the standard output, or to `file` (not empty), which is there once close() has returned.
+  /// To the standard output, or to `file` (not empty), which is there once close() has returned;
+  /// until then what was there is untouched. A device or a pipe is written to as it is.
   PredictionWriter(PredictionFormat format, const std::string& file, std::int64_t k);
   ~PredictionWriter();
   PredictionWriter(const PredictionWriter&) = delete;

@@ -76,11 +76,16 @@ class CheckpointStore {
   /// Names of the checkpoints, the one of the most updates first; damaged ones are among them.
   [[nodiscard]] std::vector<std::string> newest_first() const;
 
-  /// Whether there is such a checkpoint; not for "".
+  /// Lets `latest` point to the checkpoint that a run goes on from: a kill may have come between
+  /// its save and the pointer's.
+  void restore_latest(const std::string& name);
+
+  /// Whether there is such a checkpoint, whole; not for "".
   [[nodiscard]] bool holds(const std::string& name) const;
 
-  /// Lets `best` point to `name`, as it did when the checkpoint was saved that a run goes on from;
-  /// false, and no pointer, when there is no such checkpoint.
+  /// Lets `best` point to `name`, as it did when the checkpoint was saved that a run goes on from.
+  /// False when there is no such checkpoint, or it is damaged: then the best of before, if any,
+  /// stays until there is a new one.
   [[nodiscard]] bool restore_best(const std::string& name);
 
   [[nodiscard]] std::string path_of(const std::string& name) const { return folder_ + "/" + name; }
@@ -96,6 +101,9 @@ class CheckpointStore {
   std::int64_t keep_last_;
   std::int64_t keep_every_;
 };
+
+/// Whether a file is a part of a checkpoint, or points to one.
+[[nodiscard]] bool is_checkpoint_file(const std::string& path);
 
 /// A checkpoint in memory.
 struct LoadedCheckpoint {

@@ -140,11 +140,44 @@ TEST_F(CheckpointStoreTest, TheBestOfACheckpointIsRestored) {
   EXPECT_EQ(pointed("best"), name_of(1));
   save(store, 4);
   EXPECT_EQ(list(), (Names{"best", name_of(1), name_of(4), "latest"}));
-  EXPECT_FALSE(store.restore_best("epoch-0009_update-00000090"));
-  EXPECT_FALSE(has("best"));
-  EXPECT_FALSE(store.restore_best(""));
+  for (const std::string name : {"epoch-0009_update-00000090", ""}) {
+    EXPECT_FALSE(store.restore_best(name));
+    EXPECT_EQ(pointed("best"), name_of(1)) << "until there is another";
+  }
   save(store, 5);
-  EXPECT_EQ(list(), (Names{name_of(5), "latest"})) << "nothing is the best";
+  EXPECT_EQ(list(), (Names{"best", name_of(1), name_of(5), "latest"}));
+  save(store, 6, true);
+  EXPECT_EQ(list(), (Names{"best", name_of(6), "latest"}));
+}
+
+TEST_F(CheckpointStoreTest, ADamagedBestIsNotVouchedForAndOneThatIsGoneIsNotNamed) {
+  CheckpointStore store = open(1);
+  save(store, 1, true);
+  save(store, 2);
+  EXPECT_TRUE(store.holds(name_of(1)));
+  EXPECT_FALSE(store.holds(""));
+  fs::resize_file(root_ + "/" + name_of(1) + "/model.safetensors", 10);
+  EXPECT_FALSE(store.holds(name_of(1)));
+  EXPECT_FALSE(store.restore_best(name_of(1)));
+  fs::remove_all(root_ + "/" + name_of(1));
+  CheckpointStore again = open(1);
+  EXPECT_FALSE(again.restore_best(name_of(1)));
+  EXPECT_FALSE(has("best"));
+}
+
+TEST_F(CheckpointStoreTest, TheLatestIsTheOneThatARunGoesOnFrom) {
+  {
+    CheckpointStore store = open(3);
+    save(store, 1);
+    fs::copy_file(root_ + "/latest", root_ + "/kept");
+    save(store, 2);
+  }
+  fs::rename(root_ + "/kept", root_ + "/latest");  // as a kill before the last pointer leaves it
+  CheckpointStore store = open(3);
+  EXPECT_EQ(store.newest_first().front(), name_of(2));
+  store.restore_latest(name_of(2));
+  EXPECT_EQ(pointed("latest"), name_of(2));
+  EXPECT_EQ(load_checkpoint(root_ + "/latest").state.update, 20);
 }
 
 TEST_F(CheckpointStoreTest, KeepsTheLastOfAnEarlierRunToo) {
