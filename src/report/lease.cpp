@@ -84,9 +84,11 @@ bool Lease::take_over(const std::string& beside) {
   struct stat there {};
   for (;;) {
     const int old = ::open(file_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (old < 0 && errno == ENOENT) {  // its holder has just left
+    if (old < 0 && errno == ENOENT) {  // its holder has just left, or it is a link to nothing
       if (::link(beside.c_str(), file_.c_str()) == 0) return true;
-      if (errno == EEXIST) continue;
+      if (errno == EEXIST && (::lstat(file_.c_str(), &there) != 0 || !S_ISLNK(there.st_mode))) {
+        continue;
+      }
       return ::rename(beside.c_str(), file_.c_str()) == 0;
     }
     if (old < 0) return false;

@@ -94,6 +94,15 @@ TEST(RunFolder, APipeAsLeaseIsNotWaitedFor) {
   EXPECT_EQ(lease_of(folder.path()).at("pid"), ::getpid());
 }
 
+TEST(RunFolder, ALinkToNothingAsLeaseIsReplaced) {
+  const TempFolder root;
+  fs::create_directory(root / "run");
+  fs::create_symlink("nowhere", root / "run/lease.json");
+  const RunFolder folder(root.path(), "run", "", Existing::kGoOn);
+  EXPECT_EQ(lease_of(folder.path()).at("pid"), ::getpid());
+  EXPECT_FALSE(fs::is_symlink(root / "run/lease.json"));
+}
+
 TEST(RunFolder, MakesTheFolderBelowANewRootWithALeaseWhileItLives) {
   const TempFolder temp;
   const std::string root = temp / "deep/runs";
